@@ -1,0 +1,64 @@
+"""What rules subscribe to. An event carries the facts; a rule never walks the tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from torchmemlint.flow.graph import Op, Sink, Store
+
+if TYPE_CHECKING:
+    from torchmemlint.flow.function import FunctionFlow
+
+
+@dataclass(slots=True)
+class Event:
+    """Something that happened in `function`; delivered when the function is closed, so its future is known."""
+
+    function: FunctionFlow
+
+
+@dataclass(slots=True)
+class HolderClosed(Event):
+    """All stores into something that outlives an iteration or a call, with where its contents end.
+
+    `kind`: "container" (local), "accumulator" (local running total), "attribute" (on self), "global" (module name,
+    class attribute, closure cell, function attribute, default argument).
+    """
+
+    holder: Op  # the operation that made the holder (or first read it)
+    name: str  # as the user writes it: "losses", "self.history"
+    kind: str
+    stores: list[Store] = field(default_factory=list)  # only those that may carry a graph
+    sinks: frozenset[Sink] = frozenset()  # over everything that is read from the holder, callers included
+    cleared: bool = False  # emptied or rebound within the step or call
+
+
+@dataclass(slots=True)
+class OpClosed(Event):
+    """An operation with all its uses; subscribe with the names wanted: `@on(OpClosed, "torch.contiguous")`."""
+
+    op: Op
+
+
+@dataclass(slots=True)
+class ForwardClosed(Event):
+    """A module was called with grad on, and where its result ended."""
+
+    op: Op
+    sinks: frozenset[Sink]  # callers included
+    evaluation: bool  # the function evaluates, samples or serves: `.eval()` was called on the module, or no backward
+    # anywhere near and all results end on the host
+
+
+@dataclass(slots=True)
+class GradContextMisused(Event):
+    """A grad-mode context that is never entered, is left before the forward, or has no effect."""
+
+    op: Op
+    how: str  # "bare statement" | "not called" | "async function" | "generator" | "volatile"
+
+
+@dataclass(slots=True)
+class FunctionClosed(Event):
+    """The function's end: every operation in order is in `function.ops`."""

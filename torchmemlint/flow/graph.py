@@ -1,0 +1,142 @@
+"""The operations of a function and how values flow between them: one `Op` a syntax node, edges from maker to user.
+
+Rules read it: what made this value, who uses it, where does it end (`sinks`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from torchmemlint.flow.values import UNKNOWN, Fact, Value
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from torchmemlint.flow.units import Unit
+
+
+class Mode(Enum):
+    """Grad mode at an operation."""
+
+    ON = "on"  # set by enable_grad / set_grad_enabled(True)
+    OFF = "off"
+    ENTERED = "entered"  # as the caller had it when the function was entered
+    UNKNOWN = "unknown"
+
+
+class Sink(Enum):
+    """Where a value ends up."""
+
+    BACKWARD = "backward"  # a backward or grad call walks its graph
+    RETURNED = "returned"
+    YIELDED = "yielded"
+    UNKNOWN_CALL = "unknown call"  # handed to code that we can't see
+    ATTRIBUTE = "attribute"  # stored on an object that outlives the call
+    GLOBAL = "global"  # stored in a module-level name, class attribute, closure cell
+    HOST = "host"  # turned into Python or NumPy data
+
+
+@dataclass(slots=True)
+class Argument:
+    """An argument at a call: `name` of a keyword, "*"/"**" of a starred one, else None."""
+
+    name: str | None
+    value: Value
+    node: cst.BaseExpression
+
+
+@dataclass(slots=True, eq=False)
+class Op:
+    """One operation at one syntax node.
+
+    `name` is canonical: a torch operator or Tensor method by its bare name with prefix ("torch.cat", "torch.view" for
+    both `x.view()` and functional spellings), a module call "module", a project call "call", an unknown one "?call",
+    "param", "literal.list/dict/tuple/set", "comprehension", "store", "load" (an attribute or subscript read),
+    "arith" (+ - * / @ ...), "compare", "return", "yield", "backward", "step", "const", "iter", "function", "class".
+    """
+
+    name: str
+    node: cst.CSTNode
+    unit: Unit
+    value: Value = UNKNOWN  # the result
+    receiver: Value | None = None
+    receiver_node: cst.BaseExpression | None = None
+    arguments: list[Argument] = field(default_factory=list)
+    uses: list[Op] = field(default_factory=list)  # operations that consume the result
+    inputs: list[Op] = field(default_factory=list)  # operations whose results it consumes
+    callee: str | None = None  # dotted name or function id of what is called
+    mode: Mode = Mode.ENTERED
+    loops: tuple[int, ...] = ()  # ids of the loops around it, outermost first
+    branches: tuple[int, ...] = ()  # ids of the if/try/match arms around it
+    order: int = 0  # position in the order of evaluation
+    statement: cst.CSTNode | None = None
+    sunk: set[Sink] = field(default_factory=set)  # where this operation itself ends its operands
+    stores: list[Store] = field(default_factory=list)  # a holder's stores
+    passes: bool = True  # does the result carry its operands' graph?
+
+    def argument(self, position: int | None, name: str | None = None) -> Argument | None:
+        """The argument at `position` among the positional ones, or the keyword `name`."""
+        plain = [a for a in self.arguments if a.name is None]
+        if position is not None and position < len(plain):
+            return plain[position]
+        return next((a for a in self.arguments if name is not None and a.name == name), None)
+
+    def __repr__(self) -> str:
+        return f"<{self.name} #{self.order}>"
+
+
+@dataclass(slots=True, eq=False)
+class Store:
+    """A value put into a holder."""
+
+    op: Op  # the storing operation
+    value: Value
+    value_node: cst.BaseExpression | None
+    how: str  # "append", "setitem", "literal", "assign", "accumulate", ...
+
+
+def link(user: Op, values: Iterable[Value | None]) -> None:
+    """Record that `user` consumes what made `values`."""
+    for value in values:
+        if value is None:
+            continue
+        for maker in value.defs:
+            if maker is not user and maker not in user.inputs:
+                user.inputs.append(maker)
+                maker.uses.append(user)
+
+
+def closure(start: Iterable[Op], step: Callable[[Op], Iterable[Op]], limit: int = 5000) -> Iterator[Op]:
+    """Every operation reached from `start` by `step`, each once, `start` included."""
+    seen = set(start)
+    todo = list(seen)
+    while todo and len(seen) < limit:
+        op = todo.pop()
+        yield op
+        for other in step(op):
+            if other not in seen:
+                seen.add(other)
+                todo.append(other)
+    yield from todo
+
+
+def upstream(op: Op) -> Iterator[Op]:
+    """All operations whose graph `op`'s result may carry, `op` included; detaching operations end the walk."""
+    return closure([op], lambda o: o.inputs if o.passes else ())
+
+
+def downstream(op: Op) -> Iterator[Op]:
+    """All operations that `op`'s graph reaches, `op` included; detaching operations are reached, not passed."""
+    return closure([op], lambda o: o.uses if o.passes or o is op else ())
+
+
+def sinks(op: Op) -> frozenset[Sink]:
+    """Where the graph of `op`'s result ends up within its function."""
+    return frozenset(sink for user in downstream(op) if user is not op for sink in user.sunk)
+
+
+def attached(value: Value) -> bool:
+    """Surely carries an autograd graph."""
+    return value.graph is Fact.YES

@@ -1,0 +1,116 @@
+"""Abstract values: small immutable records, joined where branches meet. Unknown is a value, not an error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum, IntEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torchmemlint.flow.graph import Op
+
+
+class Fact(IntEnum):
+    """A three-valued fact; only `YES` may be reported above hint."""
+
+    NO = 0
+    MAYBE = 1
+    YES = 2
+
+    def join(self, other: Fact) -> Fact:
+        """The fact after two branches: certain only where both agree."""
+        return self if self is other else Fact.MAYBE
+
+    def either(self, other: Fact) -> Fact:
+        """The fact of a result that holds as soon as one operand holds."""
+        return max(self, other)
+
+
+class Kind(Enum):
+    """What sort of object a value is."""
+
+    TENSOR = "tensor"
+    MODULE = "module"
+    OPTIMIZER = "optimizer"
+    SCALER = "scaler"
+    LOADER = "loader"
+    HOST = "host"  # number, str, NumPy array, bool, None
+    CONTAINER = "container"  # list, dict, set, tuple, deque
+    FUNCTION = "function"
+    CLASS = "class"
+    INSTANCE = "instance"  # an object of a class of this project that is none of the above
+    EXTERNAL = "external"  # a name of a library: module, class or function
+    UNKNOWN = "unknown"
+
+
+class Layout(Enum):
+    """How a tensor's elements lie in its storage."""
+
+    CONTIGUOUS = "contiguous"
+    STRIDED = "strided"  # sliced, transposed, permuted or expanded: not contiguous, whatever the shape
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What is known of an expression's result.
+
+    `graph`: does it carry an autograd graph when it is made; `params`: indexes of the analysed function's parameters
+    whose attachment it inherits (the fact is then decided at the call); `defs`: the operations that may have made it.
+    """
+
+    kind: Kind = Kind.UNKNOWN
+    graph: Fact = Fact.MAYBE
+    params: frozenset[int] = frozenset()
+    defs: tuple[Op, ...] = ()
+    name: str | None = None  # dotted name of the class (MODULE, INSTANCE, CLASS), function or library object
+    elements: tuple[Value, ...] | dict[Any, Value] | None = None  # of a tuple / list / dict whose members are known
+    layout: Layout = Layout.UNKNOWN
+    shares: tuple[Op, ...] = ()  # operations whose storage it shares (it is a view or an alias of them)
+    dtype: str | None = None  # "float", "int", "bool" or an exact torch dtype name; None: unknown
+    device: str | None = None  # "cpu", "cuda"; None: unknown
+    scalar: Fact = Fact.MAYBE  # has it a single element?
+    trainable: Fact = Fact.MAYBE  # MODULE: has it parameters that require grad?
+    const: Any = None  # a literal's value
+    weak: bool = False  # the kind rests on names alone
+
+
+UNKNOWN = Value()
+HOST = Value(kind=Kind.HOST, graph=Fact.NO)
+
+
+def _joined_elements(a: Value, b: Value) -> Any:
+    if isinstance(a.elements, tuple) and isinstance(b.elements, tuple) and len(a.elements) == len(b.elements):
+        return tuple(join(x, y) for x, y in zip(a.elements, b.elements))
+    if isinstance(a.elements, dict) and isinstance(b.elements, dict) and a.elements.keys() == b.elements.keys():
+        return {key: join(x, b.elements[key]) for key, x in a.elements.items()}
+    return None
+
+
+def union(a: tuple[Op, ...], b: tuple[Op, ...]) -> tuple[Op, ...]:
+    """Both tuples' operations, each once, in order."""
+    return a if a == b else tuple(dict.fromkeys(a + b))
+
+
+def join(a: Value, b: Value) -> Value:
+    """The value after two branches that gave `a` and `b`."""
+    if a is b or a == b:
+        return a
+    if a.kind is Kind.HOST and a.const is None and not a.defs and b.kind is Kind.TENSOR:
+        return replace(b, graph=b.graph.join(Fact.NO), defs=union(a.defs, b.defs))
+    return Value(
+        kind=a.kind if a.kind is b.kind else Kind.UNKNOWN,
+        graph=a.graph.join(b.graph),
+        params=a.params | b.params,
+        defs=union(a.defs, b.defs),
+        name=a.name if a.name == b.name else None,
+        elements=_joined_elements(a, b),
+        layout=a.layout if a.layout is b.layout else Layout.UNKNOWN,
+        shares=union(a.shares, b.shares),
+        dtype=a.dtype if a.dtype == b.dtype else None,
+        device=a.device if a.device == b.device else None,
+        scalar=a.scalar.join(b.scalar),
+        trainable=a.trainable.join(b.trainable),
+        const=a.const if a.const == b.const else None,
+        weak=a.weak or b.weak,
+    )

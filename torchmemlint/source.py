@@ -1,0 +1,102 @@
+"""Source text: read by its declared encoding, kept byte for byte, measured in UTF-8 offsets."""
+
+from __future__ import annotations
+
+import bisect
+import codecs
+import io
+import tokenize
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from torchmemlint.findings import Location
+
+
+class SourceError(Exception):
+    """A file that cannot be read as Python text; `row` and `column` are 1-based."""
+
+    def __init__(self, message: str, row: int = 1, column: int = 1) -> None:
+        super().__init__(message)
+        self.message, self.row, self.column = message, row, column
+
+
+@dataclass
+class Source:
+    """The text of one file; `data` is the text as UTF-8 without BOM: all offsets count its bytes."""
+
+    path: str
+    data: bytes
+    encoding: str = "utf-8"
+    bom: bool = False
+    raw: bytes = field(default=b"", repr=False)
+
+    @cached_property
+    def text(self) -> str:
+        """The decoded text, newlines as in the file."""
+        return self.data.decode("utf-8")
+
+    @cached_property
+    def line_starts(self) -> list[int]:
+        """Byte offset of each line's start, as Python counts lines: LF, CR LF or a lone CR end one."""
+        starts, at, data = [0], 0, self.data
+        while at < len(data):
+            lf, cr = data.find(b"\n", at), data.find(b"\r", at)
+            end = min((x for x in (lf, cr) if x >= 0), default=-1)
+            if end < 0:
+                break
+            at = end + (2 if data[end : end + 2] == b"\r\n" else 1)
+            starts.append(at)
+        return starts
+
+    @cached_property
+    def newline(self) -> str:
+        """The file's first line ending; a line feed where it has none."""
+        first = self.data[: self.line_starts[1]] if len(self.line_starts) > 1 else b"\n"
+        return "\r\n" if first.endswith(b"\r\n") else "\r" if first.endswith(b"\r") else "\n"
+
+    def location(self, offset: int) -> Location:
+        """Row and column of a byte offset."""
+        row = bisect.bisect_right(self.line_starts, offset)
+        start = self.line_starts[row - 1]
+        return Location(row, len(self.data[start:offset].decode("utf-8", "replace")) + 1)
+
+    def line(self, row: int) -> str:
+        """The text of a 1-based row without its line ending; empty where there is none."""
+        if not 0 < row <= len(self.line_starts):
+            return ""
+        end = self.line_starts[row] if row < len(self.line_starts) else len(self.data)
+        return self.data[self.line_starts[row - 1] : end].decode("utf-8", "replace").rstrip("\r\n")
+
+    def encode(self, data: bytes) -> bytes:
+        """UTF-8 bytes back in the file's own encoding, BOM included. Raises UnicodeEncodeError."""
+        body = data if self.encoding == "utf-8" else data.decode("utf-8").encode(self.encoding)
+        return (codecs.BOM_UTF8 if self.bom else b"") + body
+
+
+def decode(raw: bytes, path: str) -> Source:
+    """The source in `raw`, by BOM and coding line. Raises SourceError with place and reason."""
+    bom = raw.startswith(codecs.BOM_UTF8)
+    body = raw[len(codecs.BOM_UTF8) :] if bom else raw
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(raw).readline)
+    except SyntaxError as error:
+        raise SourceError(f"cannot tell the encoding: {error.msg}") from None
+    encoding = "utf-8" if encoding in ("utf-8", "utf-8-sig") else encoding
+    try:
+        text = body.decode(encoding)
+    except UnicodeDecodeError as error:
+        row = body.count(b"\n", 0, error.start) + 1
+        raise SourceError(f"not valid {encoding}: save it as UTF-8 or add a coding line", row) from None
+    if "\0" in text:
+        raise SourceError("contains a null byte", text.count("\n", 0, text.index("\0")) + 1)
+    return Source(path, text.encode("utf-8"), encoding, bom, raw)
+
+
+def read(path: str) -> Source:
+    """Read and decode the file. Raises SourceError, also where it cannot be opened."""
+    try:
+        raw = Path(path).read_bytes()
+    except OSError as error:
+        raise SourceError(f"cannot be read: {error.strerror or error}") from None
+    return decode(raw, path)

@@ -1,0 +1,292 @@
+"""From source text to FileIndex: one `ast.parse`, one walk over the statements outside functions, no expressions."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import warnings
+from collections.abc import Iterator, Sequence
+
+from torchmemlint.index.model import ClassInfo, FileIndex, FunctionInfo, Parameter
+from torchmemlint.index.modules import module_name
+from torchmemlint.index.names import Names, split_lines, words_of, written
+from torchmemlint.index.walk import (
+    FUNCTION,
+    Collected,
+    Definition,
+    FunctionNode,
+    Walker,
+    first_line,
+    statement_line,
+    target_names,
+)
+from torchmemlint.source import Source
+
+__all__ = ["index_source", "module_name", "parse"]
+
+# Methods of tensors and modules that return an object of the same class: `net = Net().cuda()` was made by `Net`.
+_CHAINED = frozenset(
+    (
+        "apply",
+        "bfloat16",
+        "cpu",
+        "cuda",
+        "double",
+        "eval",
+        "float",
+        "half",
+        "requires_grad_",
+        "share_memory",
+        "to",
+        "train",
+    )
+)
+
+
+def index_source(source: Source, module: str, is_package: bool) -> FileIndex:
+    """Index one file. Raises SyntaxError, also for code nested too deeply for the parser."""
+    enabled = gc.isenabled()
+    gc.disable()  # syntax trees hold no cycles: collecting while they grow is lost time
+    try:
+        return _index(source, module, is_package)
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def parse(text: str) -> ast.Module:
+    """`ast.parse` without warnings. Raises SyntaxError for whatever the parser refuses."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return ast.parse(text)  # text, not bytes: the coding line is no longer true of them
+        except (RecursionError, MemoryError):
+            raise SyntaxError("nested too deeply to be parsed", ("<unknown>", 1, 1, "")) from None
+        except ValueError as error:
+            raise SyntaxError(str(error), ("<unknown>", 1, 1, "")) from None
+
+
+def _index(source: Source, module: str, is_package: bool) -> FileIndex:
+    text = source.text
+    tree = parse(text)
+    lines = split_lines(text)
+    found = Collected()
+    walker = Walker(found, module, is_package)
+    walker.block(tree.body, None, sure=True)
+    words = [_words(definition.node, lines) for definition in found.definitions]
+    for definition, known in zip(found.definitions, words):
+        if isinstance(definition.node, FUNCTION) and ("import" in known or "global" in known):
+            walker.inside(definition.node.body)
+    for name, target in found.inner.items():
+        if name not in found.bound:
+            found.imports.setdefault(name, target)
+    maker = _Maker(source.path, module, lines, found)
+    functions, classes = maker.infos(words)
+    body = maker.module_body()
+    return FileIndex(
+        path=source.path,
+        module=module,
+        is_package=is_package,
+        mentions_torch="torch" in text,
+        lines=len(lines) - (not lines[-1]),
+        imports=found.imports,
+        stars=tuple(found.stars),
+        globals=frozenset(found.bound),
+        constructed=maker.constructed(),
+        aliases=maker.aliases(),
+        functions={body.id: body, **functions},
+        classes=classes,
+        words=body.words.union(*words),
+    )
+
+
+def _yields(function: FunctionNode) -> bool:
+    """Has the function a yield of its own? Those of nested functions, classes and lambdas are not."""
+    stack: list[ast.AST] = list(function.body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (ast.Yield, ast.YieldFrom)):
+            return True
+        if not isinstance(node, (*FUNCTION, ast.ClassDef, ast.Lambda)):
+            stack.extend(ast.iter_child_nodes(node))
+    return False
+
+
+def _words(node: FunctionNode | ast.ClassDef, lines: Sequence[str]) -> frozenset[str]:
+    """The words of a function; none of a class, whose own lines count as the module's."""
+    if isinstance(node, ast.ClassDef):
+        return frozenset()
+    return words_of("\n".join(lines[first_line(node) - 1 : node.end_lineno]))
+
+
+class _Maker:
+    """Turns what the walk collected into infos."""
+
+    def __init__(self, path: str, module: str, lines: Sequence[str], found: Collected) -> None:
+        self.path, self.module, self.lines, self.found = path, module, lines, found
+        defined = {d.qualname for d in found.definitions if d.owner is None}
+        self.names = Names(module, found.imports, defined, lines)
+
+    def infos(self, words: Sequence[frozenset[str]]) -> tuple[dict[str, FunctionInfo], dict[str, ClassInfo]]:
+        """Functions and classes by id. The first of several definitions with one name has the plain id."""
+        self._number()
+        functions: dict[str, FunctionInfo] = {}
+        classes: dict[str, ClassInfo] = {}
+        for definition, known in zip(self.found.definitions, words):
+            if isinstance(definition.node, ast.ClassDef):
+                classes[definition.id] = self._class(definition, definition.node)
+                continue
+            info = functions[definition.id] = self._function(definition, definition.node, known)
+            if info.owner is not None:
+                classes[info.owner].methods.setdefault(info.name, info.id)
+        for definition in self.found.definitions:
+            if isinstance(definition.node, ast.ClassDef):
+                _method_aliases(definition.node, classes[definition.id].methods)
+        return functions, classes
+
+    def _number(self) -> None:
+        """Give ids: "m:q", and "m:q#2"... to overload stubs, property setters and alternative branches."""
+        taken: dict[str, int] = {}
+        stubs = [d for d in self.found.definitions if self._is_stub(d)]
+        plain = [d for d in self.found.definitions if d not in stubs] if stubs else self.found.definitions
+        for definition in [*plain, *stubs]:
+            base = f"{self.module}:{definition.qualname}"
+            taken[base] = number = taken.get(base, 0) + 1
+            definition.id = base if number == 1 else f"{base}#{number}"
+
+    def _is_stub(self, definition: Definition) -> bool:
+        return any((written(d) or "").rpartition(".")[2] == "overload" for d in definition.node.decorator_list)
+
+    def _function(self, definition: Definition, node: FunctionNode, words: frozenset[str]) -> FunctionInfo:
+        return FunctionInfo(
+            id=definition.id,
+            path=self.path,
+            qualname=definition.qualname,
+            name=node.name,
+            owner=definition.owner.id if definition.owner is not None else None,
+            line=node.lineno,
+            first_line=first_line(node),
+            body_line=statement_line(node.body[0]),
+            end_line=node.end_lineno or node.lineno,
+            column=node.col_offset,
+            parameters=tuple(self._parameters(node.args)),
+            decorators=tuple(map(self.names.name, node.decorator_list)),
+            returns=self.names.annotation(node.returns) if node.returns is not None else None,
+            is_async=isinstance(node, ast.AsyncFunctionDef),
+            is_generator="yield" in words and _yields(node),
+            words=words,
+        )
+
+    def _parameters(self, args: ast.arguments) -> Iterator[Parameter]:
+        positional = [*args.posonlyargs, *args.args]
+        required = len(positional) - len(args.defaults)
+        for at, arg in enumerate(positional):
+            yield self._parameter(arg, "positional", at >= required)
+        if args.vararg is not None:
+            yield self._parameter(args.vararg, "vararg", False)
+        for arg, default in zip(args.kwonlyargs, args.kw_defaults):
+            yield self._parameter(arg, "keyword", default is not None)
+        if args.kwarg is not None:
+            yield self._parameter(args.kwarg, "kwarg", False)
+
+    def _parameter(self, arg: ast.arg, kind: str, has_default: bool) -> Parameter:
+        annotation = None if arg.annotation is None else self.names.annotation(arg.annotation)
+        return Parameter(arg.arg, kind, annotation, has_default)
+
+    def _class(self, definition: Definition, node: ast.ClassDef) -> ClassInfo:
+        fields = {
+            statement.target.id: self.names.annotation(statement.annotation)
+            for statement in node.body
+            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
+        }
+        return ClassInfo(
+            id=definition.id,
+            path=self.path,
+            qualname=definition.qualname,
+            name=node.name,
+            line=node.lineno,
+            end_line=node.end_lineno or node.lineno,
+            bases=tuple(self._base(node.name, base) for base in node.bases),
+            decorators=tuple(map(self.names.name, node.decorator_list)),
+            fields=fields,
+        )
+
+    def _base(self, own: str, node: ast.expr) -> str:
+        """A base's name; in `class Foo(Foo)` it is the one imported before."""
+        if isinstance(node, ast.Name) and node.id == own and own in self.found.shadowed:
+            return self.found.shadowed[own]
+        return self.names.name(node)
+
+    def module_body(self) -> FunctionInfo:
+        """The module's own code as a function: all lines but those inside function bodies."""
+        kept: list[str] = []
+        at = 0
+        for definition in self.found.definitions:
+            node = definition.node
+            if isinstance(node, ast.ClassDef):
+                continue
+            first = node.body[0]
+            start = statement_line(first) - 1
+            if start < node.lineno or self.lines[start].encode()[: first.col_offset].strip():
+                start += 1  # the body shares a line with the signature
+            kept += self.lines[at:start]
+            at = max(at, node.end_lineno or start)
+        kept += self.lines[at:]
+        return FunctionInfo(
+            id=f"{self.module}:",
+            path=self.path,
+            qualname="",
+            name="",
+            owner=None,
+            line=1,
+            first_line=1,
+            body_line=1,
+            end_line=max(1, len(self.lines) - (not self.lines[-1])),
+            column=0,
+            words=words_of("\n".join(kept)),
+        )
+
+    def constructed(self) -> dict[str, str]:
+        """Module-level names made by one call each; a name made by different callees is left out."""
+        made: dict[str, str] = {}
+        unsure: set[str] = set()
+        for name, value in self.found.assigned:
+            callee = _callee(value)
+            if callee is None or callee.startswith(f"{name}."):
+                if callee is None and not (isinstance(value, ast.Constant) and value.value is None):
+                    unsure.add(name)
+                continue
+            if made.setdefault(name, self.names.absolute(callee)) != self.names.absolute(callee):
+                unsure.add(name)
+        return {name: callee for name, callee in made.items() if name not in unsure}
+
+    def aliases(self) -> dict[str, str]:
+        """Module-level `name = dotted.name`, where it is the only assignment to the name."""
+        counts: dict[str, int] = {}
+        for name, _ in self.found.assigned:
+            counts[name] = counts.get(name, 0) + 1
+        spelled = ((name, written(value)) for name, value in self.found.assigned if counts[name] == 1)
+        return {n: self.names.absolute(d) for n, d in spelled if d is not None and d.partition(".")[0] != n}
+
+
+def _callee(value: ast.expr) -> str | None:
+    """The dotted callee of `Callee(...)`, seen through calls like `.to(device)` that return the same object."""
+    while isinstance(value, ast.Call):
+        function = value.func
+        inner = function.value if isinstance(function, ast.Attribute) else None
+        if not isinstance(inner, ast.Call):
+            return written(function)
+        if not isinstance(function, ast.Attribute) or function.attr not in _CHAINED:
+            return None
+        value = inner
+    return None
+
+
+def _method_aliases(node: ast.ClassDef, methods: dict[str, str]) -> None:
+    """`__call__ = forward` in a class body."""
+    for statement in node.body:
+        if not (isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Name)):
+            continue
+        if statement.value.id in methods:
+            for name in target_names(statement.targets[0]):
+                methods.setdefault(name, methods[statement.value.id])

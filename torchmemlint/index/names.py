@@ -1,0 +1,111 @@
+"""Dotted names in `ast` expressions, resolved through a file's imports; the words of a text."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import unicodedata
+from collections.abc import Sequence
+
+_WORD = re.compile(r"[^\W\d]\w*")
+_BREAK = re.compile(r"\r\n|\r|\n")
+_TRANSPARENT = frozenset({"Optional", "Annotated", "Final", "ClassVar"})
+
+
+def words_of(text: str) -> frozenset[str]:
+    """Every identifier that occurs in `text`, comments and strings included: a superset, to prefilter with."""
+    found = set(_WORD.findall(text))
+    if not text.isascii():  # Python compares identifiers in this form
+        found = {unicodedata.normalize("NFKC", word) for word in found}
+    return frozenset(map(sys.intern, found))
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines as Python counts them: ended by LF, CR LF or a lone CR, by nothing else."""
+    return _BREAK.split(text) if "\r" in text else text.split("\n")
+
+
+def written(node: ast.expr) -> str | None:
+    """The dotted name an expression spells ("F.relu"), or None where it is something else."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return None
+    if not parts:
+        return node.id
+    parts.append(node.id)
+    return ".".join(reversed(parts))
+
+
+def segment(lines: Sequence[str], node: ast.expr) -> str:
+    """The source text of an expression; `ast` counts columns in UTF-8 bytes."""
+    first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
+    rows = [line.encode() for line in lines[first : last + 1]]
+    if not rows:
+        return ast.unparse(node)
+    rows[-1] = rows[-1][: node.end_col_offset]
+    rows[0] = rows[0][node.col_offset :]
+    return b"\n".join(rows).decode()
+
+
+class Names:
+    """Makes names of one file absolute: imports first, then what the file itself defines."""
+
+    def __init__(self, module: str, imports: dict[str, str], defined: set[str], lines: Sequence[str]) -> None:
+        self.module, self.imports, self.defined, self.lines = module, imports, defined, lines
+
+    def absolute(self, dotted: str) -> str:
+        """`dotted` with its first part replaced by what it stands for; unchanged where that is unknown."""
+        head, dot, rest = dotted.partition(".")
+        target = self.imports.get(head)
+        if target is None:
+            return f"{self.module}.{dotted}" if head in self.defined else dotted
+        return target + dot + rest
+
+    def name(self, node: ast.expr) -> str:
+        """The absolute dotted name of an expression, of a call or subscript that of its callee; else its text."""
+        while isinstance(node, (ast.Call, ast.Subscript)):
+            node = node.func if isinstance(node, ast.Call) else node.value
+        dotted = written(node)
+        return self.absolute(dotted) if dotted is not None else segment(self.lines, node)
+
+    def annotation(self, node: ast.expr) -> str:
+        """An annotation's absolute dotted name, `Optional` and `| None` dropped; else its source text."""
+        dotted = written(node)
+        if dotted is not None:
+            return self.absolute(dotted)
+        if isinstance(node, ast.Constant):
+            return self._quoted(node.value) if isinstance(node.value, str) else repr(node.value)
+        inner = self._unwrapped(node)
+        return self.annotation(inner) if inner is not None else segment(self.lines, node)
+
+    def _quoted(self, text: str) -> str:
+        """A forward reference, read as the expression it quotes."""
+        if text.isidentifier():
+            return self.absolute(text)
+        try:
+            tree = ast.parse(text.strip(), mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return text
+        return Names(self.module, self.imports, self.defined, split_lines(text.strip())).annotation(tree)
+
+    def _unwrapped(self, node: ast.expr) -> ast.expr | None:
+        """X of `X | None`, `Optional[X]`, `Union[X, None]` and of the qualifiers that say nothing of the type."""
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+            return _other_than_none([node.left, node.right])
+        if not isinstance(node, ast.Subscript):
+            return None
+        outer = (written(node.value) or "").rpartition(".")[2]
+        members = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if outer in _TRANSPARENT and members:
+            return members[0]
+        return _other_than_none(members) if outer == "Union" else None
+
+
+def _other_than_none(members: list[ast.expr]) -> ast.expr | None:
+    """The single member that is not None, where there is exactly one."""
+    left = [m for m in members if not (isinstance(m, ast.Constant) and m.value is None)]
+    return left[0] if len(left) == 1 else None

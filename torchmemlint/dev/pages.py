@@ -1,0 +1,107 @@
+"""docs/rules.md and the README's rule table, made from docstrings and fixtures so that they cannot drift."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+
+from torchmemlint.dev.checkout import Checkout
+from torchmemlint.dev.docstrings import HEADINGS, sections, summary
+from torchmemlint.dev.examples import best_example
+from torchmemlint.registry import Rule
+
+BEGIN = "<!-- rules: begin (made by `python -m torchmemlint.dev docs`) -->"
+END = "<!-- rules: end -->"
+FAMILIES = {
+    "1": "Graphs and activations kept alive",
+    "2": "Gradients recorded for nothing",
+    "3": "Copies that nobody needs",
+    "4": "Dead but still bound",
+    "5": "Gradients and optimizer state",
+    "6": "Loading and data",
+}
+
+
+def pages(checkout: Checkout, rules: Iterable[type[Rule]]) -> dict[Path, str]:
+    """The text that each generated file should have. Raises ClickException when the README has no markers."""
+    ordered = sorted(rules, key=lambda rule: rule.code)
+    readme = checkout.root / "README.md"
+    before, begin, rest = readme.read_text(encoding="utf-8").partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise click.ClickException(f"{readme.name} needs the lines\n{BEGIN}\n{END}")
+    return {
+        readme: f"{before}{BEGIN}\n{table(ordered, 'docs/rules.md')}\n{END}{after}",
+        checkout.root / "docs" / "rules.md": rules_page(checkout, ordered),
+    }
+
+
+def stale(expected: dict[Path, str]) -> list[Path]:
+    """The files that differ from what they should be."""
+    return [p for p, text in expected.items() if not p.is_file() or p.read_text(encoding="utf-8") != text]
+
+
+def write(expected: dict[Path, str]) -> list[Path]:
+    """Write the files that differ; returns them."""
+    changed = stale(expected)
+    for path in changed:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(expected[path], encoding="utf-8", newline="\n")
+    return changed
+
+
+def table(rules: Iterable[type[Rule]], page: str = "") -> str:
+    """One row a rule; the code links to its section of `page`."""
+    rows = [
+        f"| [{rule.code}]({page}#{_anchor(rule)}) | {rule.name} | {rule.severity.value} | {_cell(summary(rule))} |"
+        for rule in rules
+    ]
+    return "\n".join(["| code | name | severity | what it finds |", "|---|---|---|---|", *rows])
+
+
+def rules_page(checkout: Checkout, rules: list[type[Rule]]) -> str:
+    """docs/rules.md: the table, then the rules by family."""
+    parts = [
+        "# Rules",
+        "Made from the rules' docstrings and fixtures by `python -m torchmemlint.dev docs`; edit those.",
+        "`error`: memory grows until it runs out. `warning`: a large, sure waste. `hint`: small or situational, shown "
+        "only when selected.",
+        table(rules),
+    ]
+    family = ""
+    for rule in rules:
+        title = FAMILIES.get(rule.code[3:4], "Others")
+        if title != family:
+            parts.append(f"## {title}")
+            family = title
+        parts.append(rule_section(checkout, rule))
+    return "\n\n".join(parts) + "\n"
+
+
+def rule_section(checkout: Checkout, rule: type[Rule]) -> str:
+    """A rule's documentation with the plainest example of its fixtures."""
+    parts = [f"### {rule.code} {rule.name}", f"Severity: {rule.severity.value}. {_sentence(summary(rule))}"]
+    texts = sections(rule)
+    parts += [f"**{heading}.** {texts[heading]}" for heading in HEADINGS[:2] if heading in texts]
+    parts += _examples(checkout, rule)
+    parts += [f"**{heading}.** {texts[heading]}" for heading in HEADINGS[2:] if heading in texts]
+    return "\n\n".join(parts)
+
+
+def _examples(checkout: Checkout, rule: type[Rule]) -> list[str]:
+    bad, good = best_example(rule.code, checkout.cases(rule))
+    return [f"{label}\n\n```python\n{code}\n```" for label, code in (("Found:", bad), ("Silent:", good)) if code]
+
+
+def _anchor(rule: type[Rule]) -> str:
+    return f"{rule.code.lower()}-{rule.name}"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) or not text else f"{text}."

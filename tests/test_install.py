@@ -22,6 +22,7 @@ else:
 
 ROOT = Path(__file__).parent.parent
 SECONDS = 600
+pytestmark = pytest.mark.xdist_group("install")  # built once, and never twice at a time in one folder
 
 
 def python_packages() -> set[str]:

@@ -1,0 +1,262 @@
+"""Derive `ops.json` from torch's own operator schemas, kernels and derivative formulas.
+
+Run with torch installed: `python -m torchmemlint.knowledge.generate` writes the table, `--check` exits 1 where the
+file differs from what the installed torch says. What the schemas lack stands in `overrides.toml`, each with a reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from torchmemlint.knowledge.toml import read_toml
+
+HERE = Path(__file__).parent
+TABLE = HERE / "ops.json"
+NAMESPACES = ("linalg", "fft", "special")
+FIELDS = ("kind", "diff", "outputs", "layout", "dtype", "saves")
+DEFAULTS: dict[str, Any] = {"kind": "fresh", "diff": True, "layout": "preserve", "dtype": None, "saves": [], "outputs": None}
+PRECEDENCE = ("inplace", "view", "fresh", "host")
+# Reading a tensor's description in a backward formula keeps no storage.
+DESCRIPTION = (
+    r"sym_sizes|sizes|sym_size|size|sym_strides|strides|scalar_type|options|dim|sym_numel|numel|layout|device|is_complex"
+    r"|suggest_memory_format|sym_blocksize|defined|is_sparse|is_nested|sym_storage_offset|storage_offset|is_floating_point"
+)
+
+Schemas = dict[str, list[Any]]
+
+
+def aten_schemas() -> Schemas:
+    """Every `aten` schema without out= variants, by bare operator name."""
+    import torch
+
+    found: Schemas = {}
+    for schema in torch._C._jit_get_all_schemas():
+        space, _, name = schema.name.partition("::")
+        if space == "aten" and not any(argument.is_out for argument in schema.arguments):
+            found.setdefault(name, []).append(schema)
+    return found
+
+
+def public_names(schemas: Schemas) -> dict[str, str]:
+    """Bare name users can reach ("cat", "linalg.svd") -> aten name ("cat", "linalg_svd")."""
+    import torch
+    import torch.nn.functional as functional
+
+    names = {n: n for n in dir(torch.Tensor) if not n.startswith("_") and n in schemas}
+    for space in (torch, functional):
+        names.update({n: n for n in dir(space) if n in schemas and (not n.startswith("_") or n.startswith("_foreach"))})
+    for prefix in NAMESPACES:
+        space = getattr(torch, prefix)
+        names.update({f"{prefix}.{n}": f"{prefix}_{n}" for n in dir(space) if f"{prefix}_{n}" in schemas})
+    return {bare: aten for bare, aten in names.items() if any(map(touches_tensor, schemas[aten]))}
+
+
+def is_tensor(kind: Any) -> bool:
+    """Is a schema type a tensor, an optional one or a list of tensors?"""
+    return "Tensor" in str(kind)
+
+
+def touches_tensor(schema: Any) -> bool:
+    """Does the overload take or return a tensor? (`aten::split` also splits strings.)"""
+    return any(is_tensor(a.type) for a in (*schema.arguments, *schema.returns))
+
+
+def kind_of(schema: Any) -> str:
+    """What an overload does: "inplace", "view", "fresh" or "host"."""
+    written = [a for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write]
+    if written and written[0] is schema.arguments[0] and schema.name.endswith("_"):
+        return "inplace"
+    if not any(is_tensor(r.type) for r in schema.returns):
+        return "host"
+    return "view" if any(r.alias_info is not None for r in schema.returns) and not written else "fresh"
+
+
+def qualified(schema: Any) -> str:
+    """The operator's full name as the dispatcher knows it."""
+    overload = schema.overload_name
+    return f"{schema.name}.{overload}" if overload else str(schema.name)
+
+
+def has_kernel(schema: Any, key: str) -> bool:
+    """Has the dispatcher a kernel of the overload for `key`? Operators of the interpreter alone have none."""
+    import torch
+
+    try:
+        return bool(torch._C._dispatch_has_kernel_for_dispatch_key(qualified(schema), key))
+    except RuntimeError:
+        return False
+
+
+def is_pointwise(schemas: Iterable[Any]) -> bool:
+    """Does torch tag an overload as elementwise?"""
+    import torch
+
+    for schema in schemas:
+        packet = getattr(torch.ops.aten, schema.name.partition("::")[2], None)
+        overload = getattr(packet, schema.overload_name or "default", None)
+        if overload is not None and torch.Tag.pointwise in overload.tags:
+            return True
+    return False
+
+
+class Derivatives:
+    """The backward formulas packaged with torch."""
+
+    def __init__(self) -> None:
+        import torchgen
+        import yaml
+
+        path = Path(str(torchgen.__file__)).parent / "packaged" / "autograd" / "derivatives.yaml"
+        self.entries: dict[str, list[dict[str, Any]]] = {}
+        for entry in yaml.safe_load(path.read_text(encoding="utf-8")):
+            name = re.split(r"[.(]", entry["name"])[0]
+            self.entries.setdefault(name, []).append(entry)
+
+    def of(self, aten: str) -> list[dict[str, Any]]:
+        """The entries of an operator; an in-place one shares the functional one's."""
+        return self.entries.get(aten) or self.entries.get(aten.rstrip("_"), [])
+
+    @staticmethod
+    def formulas(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
+        """(argument, backward formula); the formulas named result… are forward-mode ones."""
+        body = entry.get("dispatch", {}).get("Default", entry)
+        for arguments, formula in body.items():
+            if arguments in ("name", "dispatch", "output_differentiability") or arguments.startswith("result"):
+                continue
+            if isinstance(formula, str):
+                yield arguments, formula
+
+    def differentiable(self, aten: str) -> bool | None:
+        """Does some overload have a derivative? None: no entry, so the kernel decides."""
+        entries = self.of(aten)
+        if not entries:
+            return None
+        return any(
+            formula != "non_differentiable" and any(entry.get("output_differentiability", [True]))
+            for entry in entries
+            for _, formula in self.formulas(entry)
+        )
+
+    def outputs(self, aten: str) -> list[bool] | None:
+        """Which results are differentiable, where they differ."""
+        listed = [e["output_differentiability"] for e in self.of(aten) if "output_differentiability" in e]
+        plain = [[bool(x) if isinstance(x, bool) else True for x in outputs] for outputs in listed]
+        mixed = [outputs for outputs in plain if len(outputs) > 1]
+        return max(mixed, key=len) if mixed else None
+
+    def saves(self, aten: str, schemas: Iterable[Any]) -> list[str]:
+        """Operands and results of which some overload keeps the storage for its backward, in order of declaration."""
+        tensors = {a.name: None for s in schemas for a in s.arguments if is_tensor(a.type)}
+        found = {name for entry in self.of(aten) for _, f in self.formulas(entry) for name in kept(entry, f, tensors)}
+        return [n for n in tensors if n in found] + sorted(found - set(tensors))
+
+
+def kept(entry: dict[str, Any], formula: str, tensors: Iterable[str]) -> Iterator[str]:
+    """Names among `tensors` and the results whose storage the formula reads."""
+    signature = entry["name"]
+    own = {n for n in tensors if re.search(rf"Tensor\S*(\(\w!?\))?\S* {n}\b", signature)}
+    named_results = set(re.findall(r"Tensor\S* (\w+)", signature.partition("->")[2]))
+    body = re.sub(rf"\b\w+\.({DESCRIPTION})\(\w*\)", "", formula)
+    for word in dict.fromkeys(re.findall(r"(?<![\w:.])[A-Za-z_]\w*", body)):
+        if word in own or word in named_results or re.fullmatch(r"result\d*", word):
+            yield word
+
+
+def differentiable(aten: str, schemas: list[Any], derivatives: Derivatives) -> bool:
+    """Can the result carry a graph? Composite operators can if their parts can; other kernels need a formula."""
+    if not any(is_tensor(a.type) for s in schemas for a in s.arguments):
+        return False
+    known = derivatives.differentiable(aten)
+    if known is not None:
+        return known
+    return any(has_kernel(s, "CompositeImplicitAutograd") for s in schemas)
+
+
+def derived(aten: str, schemas: list[Any], derivatives: Derivatives) -> dict[str, Any]:
+    """The record of one operator from torch alone."""
+    schemas = [s for s in schemas if touches_tensor(s)]
+    kinds = {kind_of(s) for s in schemas}
+    kind = next(k for k in PRECEDENCE if k in kinds)
+    if kind == "host":
+        return {"kind": "host", "diff": False}
+    record: dict[str, Any] = {"kind": kind, "diff": differentiable(aten, schemas, derivatives)}
+    record["layout"] = layout_of(kind, schemas)
+    if record["diff"]:
+        record["saves"] = derivatives.saves(aten, schemas)
+        record["outputs"] = derivatives.outputs(aten)
+    return record
+
+
+def layout_of(kind: str, schemas: list[Any]) -> str:
+    """How the result lies in memory, as far as schemas tell."""
+    if kind in ("inplace", "view"):
+        return "same"
+    takes_tensor = any(is_tensor(a.type) for s in schemas for a in s.arguments)
+    return "preserve" if takes_tensor else "contiguous"
+
+
+def expanded(overrides: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    """(operator, field, value) of every override."""
+    for group in overrides["override"]:
+        for name in group["names"]:
+            for key in FIELDS:
+                if key in group:
+                    yield name, key, group[key]
+
+
+def base_table() -> dict[str, dict[str, Any]]:
+    """All records as derived, before the overrides; composite operators take the `saves` of their core operator."""
+    schemas, derivatives = aten_schemas(), Derivatives()
+    table = {n: derived(aten, schemas[aten], derivatives) for n, aten in public_names(schemas).items()}
+    for name, core in read_toml(HERE / "overrides.toml")["delegates"].items():
+        table.setdefault(name, {"kind": "fresh", "diff": True, "layout": "preserve"})
+        table[name]["saves"] = derivatives.saves(core, schemas[core])
+    return table
+
+
+def full_table() -> dict[str, dict[str, Any]]:
+    """The table that is shipped, defaults left out."""
+    table = base_table()
+    for name, key, value in expanded(read_toml(HERE / "overrides.toml")):
+        table.setdefault(name, {"kind": "fresh", "diff": True})[key] = value
+    return {name: pruned(record) for name, record in sorted(table.items())}
+
+
+def pruned(record: dict[str, Any]) -> dict[str, Any]:
+    """The record without fields that have their default, and without fields that its kind rules out."""
+    if record["kind"] == "host":
+        return {"kind": "host"}
+    if not record.get("diff", True):
+        record = {**record, "saves": [], "outputs": None}
+    return {key: record[key] for key in FIELDS if record.get(key, DEFAULTS[key]) != DEFAULTS[key]}
+
+
+def rendered(table: dict[str, dict[str, Any]]) -> str:
+    """One operator a line, so that a change of torch reads as a small diff."""
+    lines = (f"{json.dumps(name)}: {json.dumps(record)}" for name, record in table.items())
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Write the table, or with `--check` compare it; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m torchmemlint.knowledge.generate", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="exit 1 if ops.json is not what torch says")
+    options = parser.parse_args(arguments)
+    text = rendered(full_table())
+    if not options.check:
+        TABLE.write_text(text, encoding="utf-8")
+        return 0
+    present = TABLE.read_text(encoding="utf-8") if TABLE.exists() else ""
+    sys.stdout.writelines(difflib.unified_diff(present.splitlines(True), text.splitlines(True), "ops.json", "torch", n=0))
+    return int(present != text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -124,8 +124,7 @@ class _Maker:
 
     def __init__(self, path: str, module: str, lines: Sequence[str], found: Collected) -> None:
         self.path, self.module, self.lines, self.found = path, module, lines, found
-        defined = {d.qualname for d in found.definitions if d.owner is None}
-        self.names = Names(module, found.imports, defined, lines)
+        self.names = Names(module, found.imports, found.bound, lines)
 
     def infos(self, words: Sequence[frozenset[str]]) -> tuple[dict[str, FunctionInfo], dict[str, ClassInfo]]:
         """Functions and classes by id. The first of several definitions with one name has the plain id."""

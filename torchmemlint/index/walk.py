@@ -1,4 +1,4 @@
-"""The walk over a module's statements outside functions: what they define, import and bind. Expressions are not walked."""
+"""The walk over a module's statements outside functions: what they define, import and bind; never into expressions."""
 
 from __future__ import annotations
 

@@ -1,0 +1,289 @@
+"""The files of a project linked by their imports: names, class hierarchies, mentions, candidate callers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from torchmemlint.flow.values import Fact
+from torchmemlint.index.bases import is_module_base
+from torchmemlint.index.model import ClassInfo, FileIndex, FunctionInfo
+from torchmemlint.index.resolve import Resolver, Target, folder_of
+
+COMMON_CALLERS = 30  # more candidates than this: the name says little about who is called
+_CONSTRUCTORS = frozenset({"__init__", "__new__", "__post_init__"})
+_CALLED_BY_CLASS = _CONSTRUCTORS | {"__call__", "forward"}
+
+
+class ProjectIndex:
+    """All indexed files of one run, by path. Lookups are made when first asked for and kept; only files are pickled.
+
+    Ids are unique as long as module names are; where scripts of one name lie in several folders, ask with the info
+    itself, which knows its path."""
+
+    def __init__(self, files: dict[str, FileIndex]) -> None:
+        self.files = files
+        self._reset()
+
+    def _reset(self) -> None:
+        self._resolver: Resolver | None = None
+        self._homes: dict[str, FileIndex] | None = None
+        self._mentions: dict[str, list[FunctionInfo]] = {}
+        self._children: dict[tuple[str, str], list[ClassInfo]] | None = None
+        self._orders: dict[tuple[str, str], tuple[list[ClassInfo], frozenset[str]]] = {}
+        self._renamed: dict[str, list[tuple[str, str, FileIndex]]] | None = None
+        self._reached: dict[str, tuple[frozenset[str], tuple[str, ...]]] = {}
+
+    def __getstate__(self) -> dict[str, FileIndex]:
+        return self.files
+
+    def __setstate__(self, state: dict[str, FileIndex]) -> None:
+        self.files = state
+        self._reset()
+
+    @property
+    def resolver(self) -> Resolver:
+        """Name resolution over these files."""
+        if self._resolver is None:
+            self._resolver = Resolver(self.files)
+        return self._resolver
+
+    # names
+
+    def resolve(self, dotted: str, from_file: FileIndex | None = None) -> Target | None:
+        """The function, method, class or file an absolute dotted name leads to, as imported by `from_file`."""
+        return self._complete(*self.resolver.chase(dotted, from_file))[0]
+
+    def lookup(self, file: FileIndex, name: str) -> Target | str:
+        """A (dotted) name as the file's module level sees it: the project's object, else an absolute dotted name."""
+        found, dotted = self._complete(*self.resolver.written(name, file))
+        return found if found is not None else dotted
+
+    def dotted(self, file: FileIndex, name: str) -> str:
+        """The absolute dotted name of what the file writes as `name` ("F.relu" -> "torch.nn.functional.relu")."""
+        return self._complete(*self.resolver.written(name, file))[1]
+
+    def _complete(self, found: Target | None, dotted: str) -> tuple[Target | None, str]:
+        """Find an inherited method where the name ends in one."""
+        if found is None and "." in dotted:
+            owner, _, name = dotted.rpartition(".")
+            holder = self.resolver.chase(owner, None)[0] if owner.partition(".")[0] in self.resolver.heads else None
+            if isinstance(holder, ClassInfo):
+                method = self.method(holder, name)
+                if method is not None:
+                    return method, dotted
+        return found, dotted
+
+    def constructed(self, file: FileIndex, name: str) -> str | None:
+        """The dotted callee that made a module-level name of this file or of one it imports, or None."""
+        home, _, variable = self.dotted(file, name).rpartition(".")
+        holder = self.resolver.chase(home, file)[0] if home and home != file.module else file
+        return holder.constructed.get(variable or name) if isinstance(holder, FileIndex) else None
+
+    # infos by id
+
+    def _home(self, key: str) -> FileIndex | None:
+        if self._homes is None:
+            self._homes = {}
+            for file in self.files.values():
+                for known in (*file.functions, *file.classes):
+                    self._homes.setdefault(known, file)
+        return self._homes.get(key)
+
+    def file_of(self, target: str | FunctionInfo | ClassInfo) -> FileIndex | None:
+        """The file of an info or id."""
+        return self._home(target) if isinstance(target, str) else self.files.get(target.path)
+
+    def function(self, function_id: str) -> FunctionInfo | None:
+        """The function with this id; a module body has the id "<module>:"."""
+        file = self._home(function_id)
+        return file.functions.get(function_id) if file is not None else None
+
+    def class_(self, class_id: str | ClassInfo) -> ClassInfo | None:
+        """The class with this id."""
+        if isinstance(class_id, ClassInfo):
+            return class_id
+        file = self._home(class_id)
+        return file.classes.get(class_id) if file is not None else None
+
+    def owner(self, info: FunctionInfo) -> ClassInfo | None:
+        """The class of a method."""
+        file = self.files.get(info.path)
+        return file.classes.get(info.owner) if file is not None and info.owner is not None else None
+
+    # class hierarchy
+
+    def mro(self, class_id: str | ClassInfo) -> list[ClassInfo]:
+        """The class and its bases of this project in the order in which attributes are looked up."""
+        return list(self._order(class_id)[0])
+
+    def external_bases(self, class_id: str | ClassInfo) -> frozenset[str]:
+        """All bases outside the project that are reached, dotted."""
+        return self._order(class_id)[1]
+
+    def _order(self, class_id: str | ClassInfo) -> tuple[list[ClassInfo], frozenset[str]]:
+        start = self.class_(class_id)
+        if start is None:
+            return [], frozenset()
+        key = (start.path, start.id)
+        if key not in self._orders:
+            visited: list[ClassInfo] = []
+            external: set[str] = set()
+            self._climb(start, visited, external, ())
+            last = {(info.path, info.id): at for at, info in enumerate(visited)}  # a shared base comes after all heirs
+            order = [info for at, info in enumerate(visited) if last[info.path, info.id] == at]
+            self._orders[key] = order, frozenset(external)
+        return self._orders[key]
+
+    def _climb(self, info: ClassInfo, visited: list[ClassInfo], external: set[str], below: tuple[str, ...]) -> None:
+        visited.append(info)
+        for base in self._bases(info):
+            if isinstance(base, str):
+                external.add(base)
+            elif base.id not in below and base.id != info.id and len(visited) < 200:
+                self._climb(base, visited, external, (*below, info.id))
+
+    def _bases(self, info: ClassInfo) -> Iterable[ClassInfo | str]:
+        """Direct bases: project classes or dotted names; what is neither class nor library keeps its name."""
+        file = self.files.get(info.path)
+        for base in info.bases:
+            found, dotted = self.resolver.chase(base, file)
+            yield found if isinstance(found, ClassInfo) else dotted
+
+    def method(self, class_id: str | ClassInfo, name: str) -> FunctionInfo | None:
+        """The method that `name` means on an instance: the class's own or the nearest inherited in the project."""
+        for info in self._order(class_id)[0]:
+            if name in info.methods:
+                return self.files[info.path].functions.get(info.methods[name])
+        return None
+
+    def subclasses(self, class_id: str | ClassInfo) -> list[ClassInfo]:
+        """All classes of the project below it, nearest first."""
+        start = self.class_(class_id)
+        if start is None:
+            return []
+        children = self._heirs()
+        found: dict[tuple[str, str], ClassInfo] = {}
+        queue = list(children.get((start.path, start.id), ()))
+        for info in queue:
+            if (info.path, info.id) not in found and info != start:
+                found[info.path, info.id] = info
+                queue.extend(children.get((info.path, info.id), ()))
+        return list(found.values())
+
+    def _heirs(self) -> dict[tuple[str, str], list[ClassInfo]]:
+        if self._children is None:
+            self._children = {}
+            for file in self.files.values():
+                for info in file.classes.values():
+                    for base in self._bases(info):
+                        if isinstance(base, ClassInfo):
+                            self._children.setdefault((base.path, base.id), []).append(info)
+        return self._children
+
+    def is_module_class(self, class_id: str | ClassInfo) -> Fact:
+        """Is it an nn.Module? MAYBE where a base is not known."""
+        if self.class_(class_id) is None:
+            return Fact.MAYBE
+        return max(map(is_module_base, self.external_bases(class_id)), default=Fact.NO)
+
+    # words
+
+    def mentions(self, word: str) -> list[FunctionInfo]:
+        """Functions and module bodies in whose text the identifier occurs: a superset of those that use it."""
+        if word not in self._mentions:
+            self._mentions[word] = [
+                info
+                for file in self.files.values()
+                if word in file.words
+                for info in file.functions.values()
+                if word in info.words
+            ]
+        return self._mentions[word]
+
+    def attribute_readers(self, attr: str) -> list[FunctionInfo]:
+        """Functions that may read an attribute of this name."""
+        return self.mentions(attr)
+
+    # callers
+
+    def callers(self, info: FunctionInfo) -> list[FunctionInfo]:
+        """Functions that may call it: they mention it in a file that can mean it.
+
+        Of a constructor those that mention the class. Over COMMON_CALLERS (see `is_common`) the name tells little."""
+        if not info.name:
+            return []
+        owner = self.owner(info)
+        names = {info.name}
+        if owner is not None and info.name in _CALLED_BY_CLASS:
+            names = {owner.name} if info.name in _CONSTRUCTORS else {info.name, owner.name}
+        homes = self._family(owner) if owner is not None else {info.path}
+        target: Target = owner if owner is not None else info
+        spelled = self._spelled(target, names)
+        found = {
+            (mention.path, mention.id): mention
+            for name, path in spelled
+            for mention in self.mentions(name)
+            if (path is None and self._can_mean(mention.path, homes, target)) or mention.path == path
+        }
+        found.pop((info.path, info.id), None)
+        return list(found.values())
+
+    def is_common(self, info: FunctionInfo) -> bool:
+        """Are its candidate callers too many to tell anything?"""
+        return len(self.callers(info)) > COMMON_CALLERS
+
+    def _family(self, owner: ClassInfo) -> set[str]:
+        """Files of the class, of its bases and of its subclasses: in each `self.name` may mean its method."""
+        return {relative.path for relative in (*self.mro(owner), *self.subclasses(owner))}
+
+    def _spelled(self, target: Target, names: set[str]) -> list[tuple[str, str | None]]:
+        """The names with None, and (local name, path) where a file imports the target under another name."""
+        renamed = self._renames().get(getattr(target, "name", ""), ())
+        return [(name, None) for name in sorted(names)] + [
+            (local, file.path)
+            for local, dotted, file in renamed
+            if local not in names and self.resolver.chase(dotted, file)[0] == target
+        ]
+
+    def _renames(self) -> dict[str, list[tuple[str, str, FileIndex]]]:
+        """`import name as local`, by name: (local, dotted, file)."""
+        if self._renamed is None:
+            self._renamed = {}
+            for file in self.files.values():
+                for local, dotted in file.imports.items():
+                    name = dotted.rpartition(".")[2]
+                    if name != local:
+                        self._renamed.setdefault(name, []).append((local, dotted, file))
+        return self._renamed
+
+    def _can_mean(self, path: str, homes: set[str], target: Target) -> bool:
+        """Is the file one of `homes`, or does it import from one, or a package around one?"""
+        if path in homes:
+            return True
+        reached, folders = self._imported(path)
+        return not reached.isdisjoint(homes) or any(home.startswith(folders) for home in homes)
+
+    def _imported(self, path: str) -> tuple[frozenset[str], tuple[str, ...]]:
+        """(paths a file's imports lead to, folders of the packages it imports as a whole)."""
+        if path not in self._reached:
+            file = self.files[path]
+            targets = (*file.imports.values(), *file.stars)
+            found = [self.resolver.chase(target, file)[0] for target in targets]
+            paths = {target.path for target in found if target is not None}
+            folders = {folder_of(t.path) for t in found if isinstance(t, FileIndex) and t.is_package}
+            self._reached[path] = frozenset(paths | self._starred(path)), tuple(sorted(folders))
+        return self._reached[path]
+
+    def _starred(self, path: str) -> set[str]:
+        """Files reached by star imports, also those of the files they lead to."""
+        found: set[str] = set()
+        queue: list[Any] = [path]
+        while queue:
+            file = self.files[queue.pop()]
+            for star in file.stars:
+                target = self.resolver.chase(star, file)[0]
+                if isinstance(target, FileIndex) and target.path not in found:
+                    found.add(target.path)
+                    queue.append(target.path)
+        return found

@@ -1,0 +1,79 @@
+"""Reporters: plain-data diagnostics in, text out; one format a module, loaded when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TextIO
+
+from torchmemlint.findings import Diagnostic
+from torchmemlint.source import Source, SourceError
+
+FORMATS = ("text", "concise", "json", "sarif", "github", "junit")
+
+
+@dataclass
+class Context:
+    """What reporters know besides the findings."""
+
+    read: Callable[[str], Source]  # raises SourceError
+    files: int = 0  # files checked
+    fixed: int = 0  # fixes made before
+    statistics: bool = False
+    summary: bool = True
+    texts: dict[str, Source | None] = field(default_factory=dict)
+
+    def source(self, path: str) -> Source | None:
+        """The file's text, read once; None where it can't be read."""
+        if path not in self.texts:
+            try:
+                self.texts[path] = self.read(path)
+            except SourceError:
+                self.texts[path] = None
+        return self.texts[path]
+
+    def line(self, path: str, row: int) -> str:
+        """The text of a row; empty where there is none."""
+        source = self.source(path)
+        return source.line(row) if source else ""
+
+
+def report(format_name: str, diagnostics: Sequence[Diagnostic], context: Context, stream: TextIO) -> None:
+    """Write the findings to `stream` in one of FORMATS."""
+    modules = {"json": "as_json", "github": "github", "junit": "junit", "sarif": "sarif"}
+    module = import_module(f"torchmemlint.report.{modules.get(format_name, format_name)}")
+    module.write(diagnostics, context, stream)
+
+
+_CONTROL = {c: f"\\x{c:02x}" for c in (*range(32), *range(127, 160))}
+# Marks that reorder or hide text: a terminal would show another program than the one that runs.
+_CONTROL.update({c: f"\\u{c:04x}" for c in (*range(0x200B, 0x2010), *range(0x2028, 0x202F), *range(0x2066, 0x206A))})
+_CONTROL.update({c: f"\\udc{c & 0xFF:02x}" for c in range(0xDC80, 0xDD00)})  # undecodable bytes of file names
+
+
+def printable(text: str, tab: str = "\\t") -> str:
+    """The text with control characters escaped, so that it can't steer a terminal; tabs become `tab`."""
+    return text.translate({**_CONTROL, 9: tab})
+
+
+def statistics(diagnostics: Sequence[Diagnostic]) -> list[tuple[int, str, str, bool]]:
+    """(count, code, name, fixable) of each code, the most frequent first."""
+    counts: dict[tuple[str, str], list[bool]] = {}
+    for diagnostic in diagnostics:
+        counts.setdefault((diagnostic.code, diagnostic.name), []).append(diagnostic.fix is not None)
+    rows = [(len(fixes), code, name, any(fixes)) for (code, name), fixes in counts.items()]
+    return sorted(rows, key=lambda row: (-row[0], row[1]))
+
+
+def docs_url(code: str) -> str | None:
+    """Where the rule's documentation is on the web: the package's Documentation address; None where it names none."""
+    from importlib import metadata
+
+    try:
+        urls = metadata.metadata("torchmemlint").get_all("Project-URL") or []
+    except metadata.PackageNotFoundError:
+        return None
+    pages = (url.partition(",")[2].strip() for url in urls if url.partition(",")[0].strip().lower() == "documentation")
+    page = next(pages, None)
+    return f"{page}#{code.lower()}" if page else None

@@ -1,0 +1,314 @@
+"""A run: find the files, index them, link the project, check file by file; in this process or on any executor."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import pickle
+import sys
+import tempfile
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from torchmemlint import layout
+from torchmemlint.config import Config
+from torchmemlint.discover import discover
+from torchmemlint.files import Checker, Item, index, read, special
+from torchmemlint.findings import Diagnostic
+from torchmemlint.index.model import FileIndex
+from torchmemlint.selection import Selection
+from torchmemlint.source import Source
+
+POOL_FILES, POOL_BYTES = 40, 700_000  # a pool pays from here on: about 20 000 lines
+OUTSIDE_LIMIT = 500  # files that are read only because a checked file imports them
+Progress = Callable[[str, int, int], None]
+"""(what is done, files done, files in all)"""
+T = TypeVar("T")
+R = TypeVar("R")
+Indexed = FileIndex | Diagnostic | None
+
+
+def _index_all(items: Sequence[Item]) -> list[Indexed]:
+    with calm_gc():
+        return [index(item) for item in items]
+
+
+_checkers: dict[str, Checker] = {}
+
+
+def _check_all(token: str, shared: bytes | str, paths: Sequence[str]) -> list[list[Diagnostic]]:
+    """In a worker: check some files of the project in `shared` (pickled, or a file's name), loaded once a process."""
+    checker = _checkers.get(token)
+    if checker is None:
+        _checkers.clear()
+        checker = _checkers[token] = _load(shared)
+        gc.collect()
+        gc.freeze()
+    with calm_gc():
+        return [checker.check(path) for path in paths]
+
+
+def _load(shared: bytes | str) -> Checker:
+    if isinstance(shared, str):
+        with open(shared, "rb") as file:
+            shared = file.read()
+    checker = pickle.loads(shared)
+    assert isinstance(checker, Checker)
+    return checker
+
+
+@contextlib.contextmanager
+def calm_gc() -> Iterator[None]:
+    """Few collections: trees make many objects and little garbage in cycles. The old thresholds come back after."""
+    before = gc.get_threshold()
+    gc.set_threshold(200_000, 20, 20)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+def default_jobs() -> int:
+    """The processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _pool(jobs: int) -> ProcessPoolExecutor:
+    import multiprocessing
+
+    method = "fork" if sys.platform == "linux" else "spawn"
+    return ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context(method))
+
+
+def _chunks(items: Sequence[T], jobs: int) -> list[Sequence[T]]:
+    """Neighbours together (they share imports), several chunks a job, so that none waits long for the last."""
+    size = max(1, min(64, -(-len(items) // (jobs * 4))))
+    return [items[i : i + size] for i in range(0, len(items), size)]
+
+
+@dataclass
+class Session:
+    """The files of a run and what is known of them. `texts` replace or add to the files on disk."""
+
+    config: Config
+    jobs: int = 1
+    executor: Executor | None = None
+    progress: Progress | None = None
+    files: list[str] = field(default_factory=list)  # those that are reported
+    texts: dict[str, Source] = field(default_factory=dict)
+    indexes: dict[str, FileIndex] = field(default_factory=dict)
+    failures: dict[str, Diagnostic] = field(default_factory=dict)
+    items: dict[str, Item] = field(default_factory=dict)
+    _own: ProcessPoolExecutor | None = None
+    _taken: dict[str, str] = field(default_factory=dict)
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._own is not None:
+            self._own.shutdown(cancel_futures=True)
+
+    def add(self, paths: Sequence[str], texts: dict[str, Source] | None = None) -> None:
+        """Find and index the files under `paths`, and what they import. Raises MissingPath."""
+        layout.forget()
+        self.texts.update(texts or {})
+        found = discover([p for p in paths if p not in self.texts], self.config)
+        named = {os.path.normpath(p) for p in paths if os.path.isfile(p)} | self.texts.keys()
+        self.files = sorted({*found, *self.texts})
+        self._start_pool()
+        modules = layout.names(self.files, self._taken)
+        items = [Item(path, *modules[path], path in named) for path in self.files]
+        self._index(items, "indexing")
+        self._follow_imports()
+
+    def _start_pool(self) -> None:
+        if self.executor is not None or self.jobs < 2 or len(self.files) < 2:
+            return
+        big = len(self.files) >= POOL_FILES or sum(map(_size, self.files)) >= POOL_BYTES
+        if big:
+            self._own = _pool(min(self.jobs, len(self.files)))
+
+    def _index(self, items: Sequence[Item], what: str) -> None:
+        self.items.update((item.path, item) for item in items)
+        local = [item for item in items if item.path in self.texts]
+        remote = [item for item in items if item.path not in self.texts]
+        with calm_gc():
+            for item in local:
+                self._store(item, index(item, self.texts[item.path]))
+        crash = "TML999", "the parser crashed"
+        for item, result in self._map(_index_all, remote, what, lambda i: special(i.path, *crash)):
+            self._store(item, result)
+
+    def _store(self, item: Item, result: Indexed) -> None:
+        self.indexes.pop(item.path, None)
+        self.failures.pop(item.path, None)
+        if isinstance(result, FileIndex):
+            self.indexes[item.path] = result
+        elif result is not None:
+            self.failures[item.path] = result
+
+    def _follow_imports(self) -> None:
+        """Index what the indexed files import, transitively: files of the run first come, others up to a limit."""
+        spelled = {os.path.abspath(path): path for path in self.files}
+        known = set(self.items) - (set(self.files) - self.indexes.keys() - self.failures.keys())
+        todo, outside = list(self.indexes.values()), 0
+        while todo:
+            wanted: dict[str, None] = {}
+            for file in todo:
+                for path in _imports(file):
+                    path = spelled.get(path) or _spelled_like(file.path, path)
+                    if path in known or (path not in self.items and outside >= OUTSIDE_LIMIT):
+                        continue
+                    outside += path not in self.items
+                    known.add(path)
+                    wanted[path] = None
+            modules = layout.names(list(wanted), self._taken)
+            self._index([Item(path, *modules[path], True) for path in wanted], "following imports")
+            todo = [self.indexes[path] for path in wanted if path in self.indexes]
+        self.failures = {path: d for path, d in self.failures.items() if path in spelled.values()}
+
+    def update(self, texts: dict[str, Source]) -> None:
+        """Give files another text and index them again."""
+        self.texts.update(texts)
+        self._index([replace(self.items[path], named=True) for path in texts], "indexing")
+
+    def check(self, paths: Iterable[str] | None = None) -> list[Diagnostic]:
+        """All findings of `paths` (of all files of the run if None), sorted."""
+        from torchmemlint.index.project import ProjectIndex
+
+        wanted = self.files if paths is None else [p for p in self.files if p in set(paths)]
+        selection = Selection(self.config)
+        result = [self.failures[p] for p in wanted if p in self.failures]
+        result = [diagnostic for diagnostic in result if selection.shows(diagnostic)]
+        checked = [path for path in wanted if path in self.indexes]
+        with calm_gc():
+            checker = Checker(ProjectIndex(self.indexes), self.config, self.texts) if checked else None
+            for diagnostics in self._checked(checker, checked) if checker else ():
+                result.extend(diagnostics)
+        return sorted(result)
+
+    def _checked(self, checker: Checker, paths: Sequence[str]) -> Iterator[list[Diagnostic]]:
+        if self.executor is None and self._own is None:
+            for done, path in enumerate(paths, 1):
+                yield checker.check(path)
+                self._tell("checking", done, len(paths))
+            return
+        with _shared(checker, self.executor is None) as shared:
+            task = _Task(uuid.uuid4().hex, shared)
+            crash = "TML999", "not checked: the process that checked it was killed"
+            for _, result in self._map(task, paths, "checking", lambda path: [special(path, *crash)]):
+                yield result
+
+    def _tell(self, what: str, done: int, total: int) -> None:
+        if self.progress is not None:
+            self.progress(what, done, total)
+
+    def _map(
+        self, work: Callable[[Sequence[T]], list[R]], items: Sequence[T], what: str, crashed: Callable[[T], R]
+    ) -> Iterator[tuple[T, R]]:
+        """(item, result) in order; on the executor when there is one. `crashed` stands in where a process died."""
+        pool = self.executor or self._own
+        if pool is None or len(items) < 2:
+            for done, item in enumerate(items, 1):
+                yield item, work([item])[0]
+                self._tell(what, done, len(items))
+            return
+        chunks = _chunks(items, self.jobs if self._own else max(self.jobs, 8))
+        futures = {pool.submit(work, chunk): chunk for chunk in chunks}
+        results: dict[int, list[R]] = {}
+        done = 0
+        for future in as_completed(futures):
+            if self.executor is None and isinstance(future.exception(), BrokenProcessPool):
+                self._own = None
+            results[id(future)] = self._result(future, work, futures[future], crashed)
+            done += len(futures[future])
+            self._tell(what, done, len(items))
+        if pool is not self.executor and self._own is None:
+            self._own = _pool(self.jobs)
+        for future, chunk in futures.items():
+            yield from zip(chunk, results[id(future)])
+
+    def _result(
+        self, future: Future[list[R]], work: Callable[[Sequence[T]], list[R]], chunk: Sequence[T],
+        crashed: Callable[[T], R],
+    ) -> list[R]:  # fmt: skip
+        """A chunk's results; if our pool broke, those of its items one by one, each in a process that may die."""
+        try:
+            return future.result()
+        except BrokenProcessPool:
+            if self.executor is not None:
+                raise
+        return _one_by_one(work, chunk, crashed)
+
+
+def _one_by_one(work: Callable[[Sequence[T]], list[R]], chunk: Sequence[T], crashed: Callable[[T], R]) -> list[R]:
+    results: list[R] = []
+    pool = _pool(1)
+    for item in chunk:
+        try:
+            results += pool.submit(work, [item]).result()
+        except BrokenProcessPool:
+            results.append(crashed(item))
+            pool = _pool(1)
+    pool.shutdown()
+    return results
+
+
+@dataclass(frozen=True)
+class _Task:
+    """`_check_all` with the project bound to it; travels to workers."""
+
+    token: str
+    shared: bytes | str
+
+    def __call__(self, paths: Sequence[str]) -> list[list[Diagnostic]]:
+        return _check_all(self.token, self.shared, paths)
+
+
+@contextlib.contextmanager
+def _shared(checker: Checker, same_machine: bool) -> Iterator[bytes | str]:
+    """The pickled checker: in a temporary file for processes of this machine, as bytes for others."""
+    data = pickle.dumps(checker, pickle.HIGHEST_PROTOCOL)
+    if not same_machine:
+        yield data
+        return
+    with tempfile.TemporaryDirectory(prefix="torchmemlint-") as folder:
+        name = os.path.join(folder, "project.pickle")
+        with open(name, "wb") as file:
+            file.write(data)
+        yield name
+
+
+def _size(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return 0
+
+
+def _imports(file: FileIndex) -> Iterator[str]:
+    for target in dict.fromkeys((*file.imports.values(), *file.stars)):
+        yield from layout.imported(file.path, target)
+
+
+def _spelled_like(example: str, path: str) -> str:
+    """An absolute path spelled as `example` is: files of one project must compare as text."""
+    if os.path.isabs(example):
+        return path
+    try:
+        return os.path.relpath(path)
+    except ValueError:  # another drive
+        return path
+
+
+def source_of(session: Session, path: str) -> Source:
+    """The text of a file as the session sees it. Raises SourceError."""
+    return session.texts.get(path) or read(path)

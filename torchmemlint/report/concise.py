@@ -1,0 +1,25 @@
+"""One line a finding: path:row:column: CODE [severity] message."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TextIO
+
+from torchmemlint.findings import Diagnostic
+from torchmemlint.report import Context, printable, statistics
+
+
+def line(diagnostic: Diagnostic) -> str:
+    """A finding as one line of text."""
+    d = diagnostic
+    return f"{printable(d.filename)}:{d.row}:{d.column}: {d.code} [{d.severity.value}] {printable(d.message, ' ')}"
+
+
+def write(diagnostics: Sequence[Diagnostic], context: Context, stream: TextIO) -> None:
+    """Write the findings, or their counts by code."""
+    if context.statistics:
+        for count, code, name, fixable in statistics(diagnostics):
+            stream.write(f"{count}\t{code}\t[{'*' if fixable else ' '}] {name}\n")
+        return
+    for diagnostic in diagnostics:
+        stream.write(line(diagnostic) + "\n")

@@ -1,0 +1,101 @@
+"""SARIF 2.1.0, the format of code-scanning dashboards."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePath
+from typing import Any, TextIO
+from urllib.parse import quote
+
+from torchmemlint import __version__
+from torchmemlint.baseline import fingerprint
+from torchmemlint.findings import Diagnostic, Fix, Location, Severity
+from torchmemlint.report import Context, docs_url
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_LEVEL = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.HINT: "note"}
+
+
+def _uri(filename: str) -> str:
+    """Relative to the working directory where the file lies below it, else a file: address."""
+    path = os.path.relpath(filename) if os.path.isabs(filename) else filename
+    if path.startswith(".."):
+        return Path(os.path.abspath(filename)).as_uri()
+    return quote(PurePath(path).as_posix(), errors="surrogateescape")
+
+
+def _region(start: Location, end: Location) -> dict[str, int]:
+    """Where end is before start (an unknown end), the start alone."""
+    region = {"startLine": start.row, "startColumn": start.column}
+    if (end.row, end.column) >= (start.row, start.column):
+        region |= {"endLine": end.row, "endColumn": end.column}
+    return region
+
+
+def _physical(filename: str, start: Location, end: Location) -> dict[str, Any]:
+    return {"physicalLocation": {"artifactLocation": {"uri": _uri(filename)}, "region": _region(start, end)}}
+
+
+def _fix(filename: str, fix: Fix) -> dict[str, Any]:
+    replacements = [
+        {"deletedRegion": _region(e.location, e.end_location), "insertedContent": {"text": e.content}}
+        for e in fix.edits
+    ]
+    change = {"artifactLocation": {"uri": _uri(filename)}, "replacements": replacements}
+    return {"description": {"text": fix.message}, "artifactChanges": [change]}
+
+
+def _rules(diagnostics: Sequence[Diagnostic]) -> list[dict[str, Any]]:
+    """The rules that were reported, by code."""
+    rules = {}
+    for d in sorted(diagnostics, key=lambda d: d.code):
+        if d.code not in rules:
+            name = d.name or d.code
+            rules[d.code] = {"id": d.code, "name": _pascal(name), "shortDescription": {"text": name.replace("-", " ")}}
+            rules[d.code]["defaultConfiguration"] = {"level": _LEVEL[d.severity]}
+            url = docs_url(d.code)
+            rules[d.code] |= {"helpUri": url} if url else {}
+    return list(rules.values())
+
+
+def _pascal(name: str) -> str:
+    return "".join(part.capitalize() for part in name.split("-"))
+
+
+def _results(diagnostics: Sequence[Diagnostic], context: Context, order: dict[str, int]) -> Iterator[dict[str, Any]]:
+    seen: Counter[tuple[str, str]] = Counter()
+    for d in diagnostics:
+        mark = fingerprint(d, context.line(d.filename, d.row))
+        seen[d.filename, mark] += 1
+        result: dict[str, Any] = {
+            "ruleId": d.code,
+            "ruleIndex": order[d.code],
+            "level": _LEVEL[d.severity],
+            "message": {"text": d.message},
+            "locations": [_physical(d.filename, d.location, d.end_location)],
+            "partialFingerprints": {"torchmemlint/v1": f"{mark}:{seen[d.filename, mark]}"},
+        }
+        if d.related:
+            result["relatedLocations"] = [
+                {"id": i, **_physical(r.filename, r.location, r.end_location), "message": {"text": r.message}}
+                for i, r in enumerate(d.related)
+            ]
+        if d.fix:
+            result["fixes"] = [_fix(d.filename, d.fix)]
+        yield result
+
+
+def write(diagnostics: Sequence[Diagnostic], context: Context, stream: TextIO) -> None:
+    """Write one run with its rules and results. Columns count code points."""
+    rules = _rules(diagnostics)
+    order = {rule["id"]: i for i, rule in enumerate(rules)}
+    driver = {"name": "torchmemlint", "version": __version__, "rules": rules}
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "results": list(_results(diagnostics, context, order)),
+    }
+    stream.write(json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n")

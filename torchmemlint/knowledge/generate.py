@@ -1,7 +1,7 @@
-"""Derive `ops.json` from torch's own operator schemas, kernels and derivative formulas.
+"""Derive `ops.json` and `tensor_members.json` from torch's own operator schemas, kernels and derivative formulas.
 
-Run with torch installed: `python -m torchmemlint.knowledge.generate` writes the table, `--check` exits 1 where the
-file differs from what the installed torch says. What the schemas lack stands in `overrides.toml`, each with a reason.
+Run with torch installed: `python -m torchmemlint.knowledge.generate` writes the tables, `--check` exits 1 where the
+files differ from what the installed torch says. What the schemas lack stands in `overrides.toml`, each with a reason.
 """
 
 from __future__ import annotations
@@ -19,9 +19,17 @@ from torchmemlint.knowledge.toml import read_toml
 
 HERE = Path(__file__).parent
 TABLE = HERE / "ops.json"
+MEMBERS = HERE / "tensor_members.json"
 NAMESPACES = ("linalg", "fft", "special")
 FIELDS = ("kind", "diff", "outputs", "layout", "dtype", "saves")
-DEFAULTS: dict[str, Any] = {"kind": "fresh", "diff": True, "layout": "preserve", "dtype": None, "saves": [], "outputs": None}
+DEFAULTS: dict[str, Any] = {
+    "kind": "fresh",
+    "diff": True,
+    "outputs": None,
+    "layout": "preserve",
+    "dtype": None,
+    "saves": [],
+}
 PRECEDENCE = ("inplace", "view", "fresh", "host")
 # Reading a tensor's description in a backward formula keeps no storage.
 DESCRIPTION = (
@@ -244,18 +252,28 @@ def rendered(table: dict[str, dict[str, Any]]) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
+def members() -> str:
+    """The public methods and properties of torch.Tensor as JSON, one a line."""
+    import torch
+
+    return json.dumps({"members": [m for m in dir(torch.Tensor) if not m.startswith("_")]}, indent=0) + "\n"
+
+
 def main(arguments: list[str] | None = None) -> int:
-    """Write the table, or with `--check` compare it; returns the exit status."""
+    """Write the tables, or with `--check` compare them; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m torchmemlint.knowledge.generate", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="exit 1 if ops.json is not what torch says")
-    options = parser.parse_args(arguments)
-    text = rendered(full_table())
-    if not options.check:
-        TABLE.write_text(text, encoding="utf-8")
-        return 0
-    present = TABLE.read_text(encoding="utf-8") if TABLE.exists() else ""
-    sys.stdout.writelines(difflib.unified_diff(present.splitlines(True), text.splitlines(True), "ops.json", "torch", n=0))
-    return int(present != text)
+    parser.add_argument("--check", action="store_true", help="exit 1 if the files are not what torch says")
+    check = parser.parse_args(arguments).check
+    stale = 0
+    for path, text in ((TABLE, rendered(full_table())), (MEMBERS, members())):
+        present = path.read_text(encoding="utf-8") if path.exists() else ""
+        if check:
+            difference = difflib.unified_diff(present.splitlines(True), text.splitlines(True), path.name, "torch", n=0)
+            sys.stdout.writelines(difference)
+            stale |= present != text
+        else:
+            path.write_text(text, encoding="utf-8")
+    return int(stale)
 
 
 if __name__ == "__main__":

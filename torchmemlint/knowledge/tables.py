@@ -82,29 +82,34 @@ def _data(file: str) -> dict[str, Any]:
     return read_toml(path)
 
 
-class _Names:
-    """Dotted names and glob patterns to one value each; the exact name wins, then the first pattern."""
+_SPECIAL = re.compile(r"[*?\[]")
 
-    def __init__(self, groups: Iterable[tuple[Any, list[str]]]) -> None:
+
+class _Names:
+    """Names and shell patterns to one value each; the exact name wins, then the first pattern that matches."""
+
+    def __init__(self, groups: Iterable[tuple[Any, Iterable[str]]]) -> None:
         self.exact: dict[str, Any] = {}
-        self.patterns: list[tuple[re.Pattern[str], Any]] = []
+        self.patterns: list[tuple[str, str, Any]] = []  # what the name must start with, the pattern, the value
         for value, names in groups:
             for name in names:
-                if "*" in name:
-                    self.patterns.append((re.compile(fnmatch.translate(name)), value))
+                if _SPECIAL.search(name):
+                    self.patterns.append((_SPECIAL.split(name, maxsplit=1)[0], name, value))
                 else:
                     self.exact.setdefault(name, value)
 
     def get(self, name: str) -> Any:
+        """The name's value, or None."""
         if name in self.exact:
             return self.exact[name]
-        return next((value for pattern, value in self.patterns if pattern.match(name)), None)
+        candidates = (p for p in self.patterns if name.startswith(p[0]))
+        return next((value for _, pattern, value in candidates if fnmatch.fnmatchcase(name, pattern)), None)
 
 
 # --- operators ---------------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=None)
+@cache
 def operator(name: str) -> OpFact | None:
     """The facts of an operator or Tensor method by its bare name ("cat", "softmax", "linalg.svd"); None: not one."""
     record = _data("ops.json").get(name)
@@ -162,17 +167,17 @@ def canonical(dotted: str) -> str | None:
 
 def _reachable(bare: str) -> bool:
     """Is `torch.<bare>` an operator, not only a Tensor method? `torch.load`, `torch.float` and `torch.dtype` aren't."""
-    return bare not in _synonyms_and_types()
+    return bare not in _not_functions()
 
 
 @cache
-def _synonyms_and_types() -> frozenset[str]:
-    return frozenset(_data("overrides.toml")["not_functions"]["names"])
+def _not_functions() -> frozenset[str]:
+    return frozenset(_data("synonyms.toml")["not_functions"]["names"])
 
 
 @cache
 def _synonyms() -> dict[str, str]:
-    return dict(_data("overrides.toml")["synonyms"])
+    return dict(_data("synonyms.toml")["synonyms"])
 
 
 def _bare(op: str) -> str:
@@ -238,10 +243,8 @@ def role(dotted: str) -> str | None:
     """What a library callable is for: "optimizer", "scaler", "scheduler", "loader", "module_factory", "wrapper",
     "checkpoint_load", "checkpoint_save", "host", "passthrough", "copy", "factory", "checkpointing", ... or None.
     Python's builtins go by their bare name ("len")."""
-    found = _roles().get(dotted)
-    if found is None and dotted.startswith("builtins."):
-        found = _roles().get(dotted[len("builtins.") :])
-    return found
+    found = _roles().get(dotted.removeprefix("builtins."))
+    return None if found is None else str(found)
 
 
 # --- grad mode ---------------------------------------------------------------------------------------------------
@@ -266,7 +269,8 @@ def context_effect(dotted: str) -> str | None:
 @cache
 def _containers() -> dict[str, ContainerFact]:
     table = _data("containers.toml")
-    return {name: ContainerFact(name, **facts) for part in ("method", "function") for name, facts in table[part].items()}
+    listed = {**table["method"], **table["function"]}
+    return {name: ContainerFact(name, **facts) for name, facts in listed.items()}
 
 
 def container_method(name: str) -> ContainerFact | None:
@@ -328,11 +332,11 @@ def detaching_call(method: str) -> bool:
 
 
 @cache
-def _weak() -> dict[str, re.Pattern[str]]:
-    return {kind: re.compile("|".join(map(fnmatch.translate, names))) for kind, names in _data("names.toml").items()}
+def _weak() -> dict[str, _Names]:
+    return {kind: _Names([(True, names)]) for kind, names in _data("names.toml").items()}
 
 
 def weak_name(kind: str, name: str) -> bool:
     """Does a variable or function name suggest `kind` ("model", "loss", "evaluation", "training", "optimizer",
     "scaler", "loader")? Weak evidence only; raises KeyError for a kind that names.toml has not."""
-    return _weak()[kind].match(name) is not None
+    return _weak()[kind].get(name) is not None

@@ -1,0 +1,184 @@
+"""Plans: what a rule wants done to which nodes, and their resolution into plain-data edits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+import libcst as cst
+
+from torchmemlint.findings import Edit, Fix
+
+if TYPE_CHECKING:
+    from torchmemlint.flow.units import Unit
+
+
+class Refused(Exception):
+    """A step that cannot be made here; caught by `resolve`."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """Replace the bytes [start, end) of `unit.source.data` by `content`, whose line ends are line feeds."""
+
+    start: int
+    end: int
+    content: str
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing to do to a node. Subclasses yield the changes, or raise Refused."""
+
+    def changes(self, place: Ground) -> Iterator[Change]:
+        """The changes of this step in the unit behind `place`."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A fix while the trees are alive: all steps are made, or none. `reason` says why it is not safe."""
+
+    message: str
+    steps: tuple[Step, ...]
+    safe: bool = True
+    reason: str = ""
+
+    def unsafe(self, reason: str) -> Plan:
+        """The same plan, applied only on request, because of `reason`."""
+        return replace(self, safe=False, reason=reason)
+
+    def titled(self, message: str) -> Plan:
+        """The same plan under another message."""
+        return replace(self, message=message)
+
+
+_PARENTS: WeakKeyDictionary[Unit, dict[cst.CSTNode, cst.CSTNode]] = WeakKeyDictionary()
+
+
+def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The nodes directly under a node."""
+    for name in node.__dataclass_fields__:
+        value = getattr(node, name)
+        if isinstance(value, cst.CSTNode):
+            yield value
+        elif isinstance(value, (tuple, list)):
+            yield from (item for item in value if isinstance(item, cst.CSTNode))
+
+
+def _parents(unit: Unit) -> dict[cst.CSTNode, cst.CSTNode]:
+    known = _PARENTS.get(unit)
+    if known is None:
+        known = {}
+        open_nodes: list[cst.CSTNode] = [unit.tree]
+        while open_nodes:
+            node = open_nodes.pop()
+            for child in children(node):
+                known[child] = node
+                open_nodes.append(child)
+        _PARENTS[unit] = known
+    return known
+
+
+@dataclass(frozen=True)
+class Ground:
+    """The unit a plan is resolved in, with the questions that steps ask of it."""
+
+    unit: Unit
+    data: bytes = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "data", self.unit.source.data)
+
+    def parent(self, node: cst.CSTNode) -> cst.CSTNode:
+        """The node's parent. Refused for the root and for nodes of other trees."""
+        parent = _parents(self.unit).get(node)
+        if parent is None:
+            raise Refused("not a node of this function")
+        return parent
+
+    def ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """Parent, grandparent and so on, up to the module."""
+        parents = _parents(self.unit)
+        while node in parents:
+            node = parents[node]
+            yield node
+
+    def span(self, node: cst.CSTNode) -> tuple[int, int]:
+        """Where the node is, without the parentheses around it."""
+        try:
+            return self.unit.span(node)
+        except KeyError:
+            raise Refused("not a node of this function") from None
+
+    def outer(self, node: cst.CSTNode) -> tuple[int, int]:
+        """Where the node is, with the parentheses around it."""
+        start, end = self.span(node)
+        if lpar := getattr(node, "lpar", ()):
+            start = self.span(lpar[0])[0]
+        if rpar := getattr(node, "rpar", ()):
+            end = self.span(rpar[-1])[1]
+        return start, end
+
+    def text(self, start: int, end: int) -> str:
+        """The source text of a byte range, line ends as line feeds."""
+        return self.data[start:end].decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+
+    def refuse_comments(self, start: int, end: int) -> None:
+        """Refused where a comment of the unit's tree lies in the range: it would be lost."""
+        if b"#" not in self.data[start:end]:
+            return
+        for node in _parents(self.unit):
+            if isinstance(node, cst.Comment) and start <= self.span(node)[0] < end:
+                raise Refused("a comment would be lost")
+
+
+def resolve(plan: Plan, unit: Unit) -> Fix | None:
+    """The plan as plain-data edits, sorted and not overlapping; None where a step cannot be made or says nothing."""
+    ground = Ground(unit)
+    try:
+        changes = [change for step in plan.steps for change in step.changes(ground)]
+        edits = tuple(_edit(ground, change) for change in _ordered(changes))
+    except (Refused, UnicodeError, RecursionError):
+        return None
+    return Fix(plan.message, edits, plan.safe, plan.reason) if edits else None
+
+
+def _ordered(changes: list[Change]) -> list[Change]:
+    """Sorted by place. Refused where two overlap, or replace nothing at the same place differently."""
+    ordered = sorted(dict.fromkeys(changes), key=lambda change: (change.start, change.end))
+    for before, after in zip(ordered, ordered[1:]):
+        if before.end > after.start or before.start == after.start:
+            raise Refused("overlapping changes")
+    return ordered
+
+
+_WORD = "_"
+
+
+def _sticks(left: str, right: str) -> bool:
+    """Whether the two characters would be read as one token, or a word as a string's prefix."""
+    return (left == _WORD or left.isalnum()) and (right == _WORD or right.isalnum() or right in "'\"")
+
+
+def _edit(ground: Ground, change: Change) -> Edit:
+    source, content = ground.unit.source, change.content
+    before = ground.data[max(0, change.start - 4) : change.start].decode("utf-8", "ignore")[-1:]
+    after = ground.data[change.end : change.end + 4].decode("utf-8", "ignore")[:1]
+    if not content and before and after and _sticks(before, after):
+        content = " "
+    elif content:
+        content = (" " if before and _sticks(before, content[0]) else "") + content
+        content += " " if after and _sticks(content[-1], after) else ""
+    content = content.replace("\n", source.newline)
+    content.encode(source.encoding)
+    return Edit(change.start, change.end, content, source.location(change.start), source.location(change.end))
+
+
+def combine(plans: Sequence[Plan], message: str) -> Plan:
+    """All the plans as one, made together or not at all; safe only if each is."""
+    steps = tuple(dict.fromkeys(step for plan in plans for step in plan.steps))
+    reasons = dict.fromkeys(plan.reason for plan in plans if plan.reason)
+    return Plan(message, steps, all(plan.safe for plan in plans), "; ".join(reasons))

@@ -196,11 +196,8 @@ class _EnterBare(Step):
 
     def changes(self, place: Ground) -> Iterator[Change]:
         line = whole_statement(place, self.node)
-        if (
-            not isinstance(line, cst.SimpleStatementLine)
-            or len(line.body) != 1
-            or not isinstance(line.body[0], cst.Expr)
-        ):
+        only = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
+        if not isinstance(only, cst.Expr):
             raise Refused("not an expression on its own line")
         block, body = block_of(place, line)
         at = next(i for i, statement in enumerate(body) if statement is line)

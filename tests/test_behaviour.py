@@ -1,0 +1,32 @@
+"""Programs that look wrong and are right, and programs that look right and are wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from linting import findings, marks
+from markers import parse
+
+HERE = Path(__file__).parent
+LOOKALIKES = sorted((HERE / "lookalikes").glob("*.py"))
+DISGUISES = sorted((HERE / "disguises").glob("*.py"))
+
+
+def label(path: Path) -> str:
+    return path.stem
+
+
+@pytest.mark.parametrize("path", LOOKALIKES, ids=label)
+def test_lookalikes_are_silent(path: Path) -> None:
+    found = findings(path.read_text(encoding="utf-8"), path, hints=False)
+    assert [f"{d.row}: {d.code} {d.message}" for d in found] == []
+
+
+@pytest.mark.parametrize("path", DISGUISES, ids=label)
+def test_disguises_are_seen_through(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    markers = parse(text)
+    assert markers.expected
+    difference = markers.compare(marks(findings(text, path), markers.codes))
+    assert not difference, difference

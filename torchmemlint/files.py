@@ -140,7 +140,7 @@ class Checker:
             return [special(path, "TML000", error.message, error.row, error.column)]
         if found.skips_file:
             return []
-        raw = self._raw(path)
+        raw = self._raw(path) if path in self.project.files else []
         kept = [d for d in raw if not found.silences(d)]
         if not any(d.code in suppress.UNSILENCEABLE for d in raw):  # after a crash nobody knows what is unused
             kept += suppress.unused(text, found, self._known, self._active)
@@ -148,10 +148,9 @@ class Checker:
         return sorted(dict.fromkeys(d for d in kept if selection.shows(d)))
 
     def _raw(self, path: str) -> Sequence[Diagnostic]:
-        program = self._program or self._start()
         try:
             with _time_limit(self.seconds):
-                return program.diagnostics(path)
+                return (self._program or self._start()).diagnostics(path)
         except TimeUp:
             message = f"not checked: took longer than {self.seconds:g} seconds"
         except RecursionError:

@@ -41,8 +41,8 @@ class Context:
 
 def report(format_name: str, diagnostics: Sequence[Diagnostic], context: Context, stream: TextIO) -> None:
     """Write the findings to `stream` in one of FORMATS."""
-    modules = {"json": "as_json", "github": "github", "junit": "junit", "sarif": "sarif"}
-    module = import_module(f"torchmemlint.report.{modules.get(format_name, format_name)}")
+    assert format_name in FORMATS
+    module = import_module(f"torchmemlint.report.{format_name}")
     module.write(diagnostics, context, stream)
 
 

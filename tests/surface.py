@@ -1,0 +1,80 @@
+"""A small analysis with the contract of `flow.program.Program`, so that what lies around it is tested on its own:
+`keep(x)` is an error with a safe fix (`keep(x.detach())`), `waste(x)` a warning with an unsafe one, `small(x)` a hint.
+`crash()` raises, `slow()` hangs, `die()` kills the process."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from types import ModuleType
+from typing import Any
+
+from torchmemlint import source as sources
+from torchmemlint.findings import Diagnostic, Edit, Fix, Related, Severity
+from torchmemlint.registry import Rule
+
+
+class Keep(Rule):
+    """Something is kept."""
+
+    code, name, severity = "TML101", "graph-kept-in-container", Severity.ERROR
+
+
+class Waste(Rule):
+    """Something is wasted."""
+
+    code, name, severity = "TML201", "missing-no-grad", Severity.WARNING
+
+
+class Small(Rule):
+    """Something small."""
+
+    code, name, severity = "TML304", "clone-before-detach", Severity.HINT
+
+
+RULES: list[type[Rule]] = [Keep, Waste, Small]
+_WORDS = {"keep": Keep, "waste": Waste, "small": Small}
+_CALL = re.compile(rb"\b(keep|waste|small)\(([\w.]*(?:\(\))?)\)")
+
+
+class Program:
+    """Finds the calls by their text."""
+
+    def __init__(self, project: Any, rules: Any, settings: Any, texts: Any = None) -> None:
+        self.codes, self.texts, self.project = {rule.code for rule in rules}, texts or {}, project
+
+    def diagnostics(self, path: str) -> list[Diagnostic]:
+        text = self.texts.get(path) or sources.read(path)
+        if b"crash()" in text.data:
+            raise ValueError("a rule stumbled")
+        if b"slow()" in text.data:
+            time.sleep(30)
+        if b"die()" in text.data:
+            os._exit(9)
+        found = [self._diagnostic(text, match) for match in _CALL.finditer(text.data)]
+        return [d for d in found if d is not None and d.code in self.codes]
+
+    def _diagnostic(self, text: sources.Source, match: re.Match[bytes]) -> Diagnostic | None:
+        rule, argument = _WORDS[match[1].decode()], match[2].decode()
+        if argument.endswith(("detach()", ".item()")):
+            return None
+        start, end = text.location(match.start()), text.location(match.end())
+        at = text.location(match.end() - 1)
+        broken = ") (" if argument == "broken" else ".detach()"
+        edit = Edit(match.end() - 1, match.end() - 1, broken, at, at)
+        fix = Fix(f"store `{argument}.detach()`", (edit,), rule is Keep, "" if rule is Keep else "values may change")
+        related = (Related("attached here", text.path, text.location(0), text.location(1)),) if start.row > 2 else ()
+        return Diagnostic(
+            text.path, start, start.row, start.column, rule.code, f"`{argument}` is kept", end, rule.name,
+            rule.severity, related, fix, start.row, match.end(),
+        )  # fmt: skip
+
+
+def install(monkeypatch: Any) -> None:
+    """Put the stand-in and its three rules in place of the analysis."""
+    module = ModuleType("torchmemlint.flow.program")
+    module.Program = Program  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "torchmemlint.flow.program", module)
+    monkeypatch.setattr("torchmemlint.loader.load_rules", lambda: list(RULES))

@@ -1,0 +1,117 @@
+"""`explain` and `rules`: documentation out of the rules' docstrings, their fixtures and the recorded measurements."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import click
+
+from torchmemlint.config import nearest
+from torchmemlint.dev.docstrings import sections, summary
+from torchmemlint.dev.examples import best_example
+from torchmemlint.loader import load_rules
+from torchmemlint.registry import Rule
+from torchmemlint.report.records import impact_of
+from torchmemlint.selection import SPECIAL
+
+_SPECIAL_TEXT = {
+    "TML000": "A file that can't be read or parsed: nothing in it is checked. Only --ignore TML000 hides it.",
+    "TML001": "A suppression comment that silences nothing: the finding is gone, or the code is wrong. The fix, which is "
+    "safe, removes it. A bare `# noqa` and other tools' codes are left alone.",
+    "TML999": "A rule, or the analysis itself, failed on this file or took too long; all other files are checked. Please "
+    "report it. Only --ignore TML999 hides it.",
+}
+
+
+def find_rule(text: str) -> type[Rule] | str:
+    """The rule with this code or name; the code of one of the tool's own findings. Raises UsageError."""
+    rules = load_rules()
+    for rule in rules:
+        if text.upper() == rule.code or text.lower() == rule.name:
+            return rule
+    for code, name in SPECIAL.items():
+        if text.upper() == code or text.lower() == name:
+            return code
+    codes = [rule.code for rule in rules] + list(SPECIAL)
+    close = nearest(text.upper(), codes) or nearest(text.lower(), [rule.name for rule in rules])
+    raise click.UsageError(f"no rule has the code or name `{text}`{close}")
+
+
+def explanation(text: str) -> str:
+    """All that is known of a rule, as plain text. Raises UsageError for an unknown code."""
+    rule = find_rule(text)
+    if isinstance(rule, str):
+        return f"{rule} {SPECIAL[rule]}\n\n{_SPECIAL_TEXT[rule]}"
+    parts = [f"{rule.code} {rule.name} ({rule.severity.value})", _documentation(rule)]
+    bad, good = _example(rule.code)
+    parts += [f"Bad\n\n{_indented(bad)}"] if bad else []
+    parts += [f"Good\n\n{_indented(good)}"] if good else []
+    measured = _measured(rule.code)
+    return "\n\n".join([*parts, measured] if measured else parts)
+
+
+def _documentation(rule: type[Rule]) -> str:
+    return inspect.cleandoc(rule.__doc__ or "This rule is not documented.")
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}".rstrip() for line in text.splitlines())
+
+
+def _example(code: str) -> tuple[str, str]:
+    """(bad, good) out of the rule's fixture folder; empty where there is none."""
+    try:
+        root = resources.files("torchmemlint.fixtures")
+    except ModuleNotFoundError:
+        return "", ""
+    folders = [entry for entry in root.iterdir() if entry.name.startswith(f"{code}-")]
+    cases = [Path(str(case)) for folder in folders for case in folder.iterdir() if _is_case(case.name)]
+    return best_example(code, sorted(cases)) if cases else ("", "")
+
+
+def _is_case(name: str) -> bool:
+    return name.endswith(".py") and not name.startswith(("ok_", "_"))
+
+
+def _measured(code: str) -> str:
+    record = impact_of(code)
+    return f"Measured\n\n{_indented(_record(record))}" if record else ""
+
+
+def _record(record: dict[str, Any]) -> str:
+    return "\n".join(f"{key}: {value if isinstance(value, str) else json.dumps(value)}" for key, value in record.items())
+
+
+def has_fix(rule: type[Rule]) -> str:
+    """"safe", "unsafe" or "-", as the docstring's section on fix safety says."""
+    text = sections(rule).get("Fix safety", "").lower()
+    if not text or text.startswith(("no fix", "none", "there is no fix", "no automatic", "not fixable")):
+        return "-"
+    return "unsafe" if "unsafe" in text and not text.startswith(("safe", "the fix is safe")) else "safe"
+
+
+def print_table() -> None:
+    """All rules and the tool's own findings, on standard output."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("code", "name", "severity", "fix"):
+        table.add_column(title, no_wrap=True)
+    table.add_column("what it finds", overflow="ellipsis", no_wrap=True)
+    for code, name in SPECIAL.items():
+        row = "warning" if code == "TML001" else "error", "safe" if code == "TML001" else "-"
+        table.add_row(code, name, *row, _SPECIAL_TEXT[code].partition(".")[0].partition(":")[0])
+    for rule in load_rules():
+        table.add_row(rule.code, rule.name, rule.severity.value, has_fix(rule), summary(rule))
+    Console(markup=False, emoji=False, highlight=False, width=None if _terminal() else 160).print(table)
+
+
+def _terminal() -> bool:
+    import sys
+
+    return sys.stdout.isatty()

@@ -1,0 +1,115 @@
+"""For people: each finding with its lines of code, the span underlined, second spans labelled, and the fix."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple, TextIO
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from torchmemlint.findings import Diagnostic, Location, Severity
+from torchmemlint.report import Context, printable, statistics
+
+_STYLE = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.HINT: "bold cyan"}
+WIDTH = 160  # longer lines are cut
+
+
+class _Span(NamedTuple):
+    filename: str
+    start: Location
+    end: Location
+    label: str
+    mark: str  # "^" for the finding itself, "-" for a related span
+
+
+def _shown(line: str) -> str:
+    return printable(line, "    ")
+
+
+def _window(line: str, column: int) -> tuple[str, int, str]:
+    """The part of a long line around `column`, how many characters were cut before it, and what stands for them."""
+    if len(line) <= WIDTH:
+        return line, 0, ""
+    start = max(0, min(column - 1 - WIDTH // 4, len(line) - WIDTH))
+    return line[start : start + WIDTH], start, "… " if start else ""
+
+
+def _frame(span: _Span, context: Context, width: int, style: str) -> Text:
+    """A row of code and the row that underlines the span; nothing where the text is gone."""
+    line = context.line(span.filename, span.start.row)
+    visible, cut, lead = _window(line, span.start.column)
+    first = max(span.start.column - 1 - cut, 0)
+    last = span.end.column - 1 - cut if span.end.row == span.start.row else len(visible.rstrip())
+    last = max(min(last, len(visible)), first + 1)
+    gap = " " * (len(lead) + cell_len(_shown(visible[:first])))
+    marks = span.mark * max(1, cell_len(_shown(visible[first:last])))
+    text = Text()
+    text.append(f"{span.start.row:>{width}} | ", "blue").append(f"{lead}{_shown(visible.rstrip())}\n")
+    text.append(f"{'':>{width}} | ", "blue").append(gap).append(marks, style)
+    label = printable(span.label, " ")
+    return text.append(f" {label}\n" if label else "\n", style)
+
+
+def _spans(d: Diagnostic) -> list[_Span]:
+    """The finding's spans: its own file's by row, then those of other files."""
+    spans = [_Span(r.filename, r.location, r.end_location, r.message, "-") for r in d.related]
+    spans.append(_Span(d.filename, d.location, d.end_location, "", "^"))
+    return sorted(spans, key=lambda s: (s.filename != d.filename, s.filename, s.start.row, s.start.column))
+
+
+def _finding(d: Diagnostic, context: Context) -> Text:
+    style, spans = _STYLE[d.severity], _spans(d)
+    width = max(len(str(span.start.row)) for span in spans) + 1
+    text = Text()
+    text.append(printable(d.filename), "bold").append(f":{d.row}:{d.column}: ")
+    text.append(f"{d.code} [{d.severity.value}]", style).append(f" {printable(d.message, ' ')}\n")
+    where, row = d.filename, 0
+    for span in spans:
+        if span.filename != where:
+            text.append(f"{'':>{width}}--> {printable(span.filename)}:{span.start.row}:{span.start.column}\n", "blue")
+        elif row and span.start.row > row + 1:
+            text.append(f"{'':>{width}} ⋮\n", "blue")
+        where, row = span.filename, span.start.row
+        if context.line(span.filename, span.start.row):
+            text.append_text(_frame(span, context, width, style if span.mark == "^" else "blue"))
+    if d.fix:
+        kind = "safe" if d.fix.safe else "unsafe"
+        why = f" (unsafe because {printable(d.fix.reason, ' ')})" if d.fix.reason and not d.fix.safe else ""
+        text.append(f"{'':>{width}} = ", "blue").append(f"fix ({kind}): ", "bold green")
+        text.append(printable(d.fix.message, " ") + why + "\n")
+    return text
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def summary(diagnostics: Sequence[Diagnostic], context: Context) -> str:
+    """The last line: counts by severity, files, and what --fix would do."""
+    files = _count(context.files, "file")
+    fixed = f" Fixed {_count(context.fixed, 'finding')}." if context.fixed else ""
+    if not diagnostics:
+        return f"No findings in {files}.{fixed}"
+    counts = Counter(d.severity for d in diagnostics)
+    parts = ", ".join(_count(counts[s], s.value) for s in Severity if counts[s])
+    text = f"Found {_count(len(diagnostics), 'finding')} ({parts}) in {files}.{fixed}"
+    safe = sum(1 for d in diagnostics if d.fix and d.fix.safe)
+    unsafe = sum(1 for d in diagnostics if d.fix and not d.fix.safe)
+    options = [f"{safe} with --fix"] * bool(safe) + [f"{unsafe} with --fix --unsafe-fixes"] * bool(unsafe)
+    return f"{text} Fixable: {', '.join(options)}." if options else text
+
+
+def write(diagnostics: Sequence[Diagnostic], context: Context, stream: TextIO) -> None:
+    """Write all findings and the summary; colours only where `stream` is a terminal."""
+    console = Console(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    if context.statistics:
+        for count, code, name, fixable in statistics(diagnostics):
+            console.print(Text(f"{count:>6}  ").append(code, "bold").append(f"  {'*' if fixable else ' '} {name}"))
+    else:
+        for diagnostic in diagnostics:
+            console.print(_finding(diagnostic, context))
+    if context.summary:
+        console.print(Text(summary(diagnostics, context), "bold" if diagnostics else "green"))

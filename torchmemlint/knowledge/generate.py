@@ -53,7 +53,8 @@ def aten_schemas() -> Schemas:
 
 
 def public_names(schemas: Schemas) -> dict[str, str]:
-    """Bare name users can reach ("cat", "linalg.svd") -> aten name ("cat", "linalg_svd")."""
+    """Bare name users can reach ("cat", "linalg.svd") -> aten name ("cat", "linalg_svd"); functionalisation's own
+    `…_copy` operators are left out."""
     import torch
     import torch.nn.functional as functional
 
@@ -63,7 +64,8 @@ def public_names(schemas: Schemas) -> dict[str, str]:
     for prefix in NAMESPACES:
         space = getattr(torch, prefix)
         names.update({f"{prefix}.{n}": f"{prefix}_{n}" for n in dir(space) if f"{prefix}_{n}" in schemas})
-    return {bare: aten for bare, aten in names.items() if any(map(touches_tensor, schemas[aten]))}
+    public = {bare: aten for bare, aten in names.items() if not bare.endswith("_copy")}
+    return {bare: aten for bare, aten in public.items() if any(map(touches_tensor, schemas[aten]))}
 
 
 def is_tensor(kind: Any) -> bool:
@@ -114,67 +116,76 @@ def is_pointwise(schemas: Iterable[Any]) -> bool:
     return False
 
 
+class Formula:
+    """The backward formulas of one overload, from an entry of torch's derivatives.yaml."""
+
+    def __init__(self, entry: dict[str, Any]) -> None:
+        head, _, tail = entry["name"].partition(" -> ")
+        self.name = re.split(r"[.(]", head)[0]
+        self.tensors = re.findall(r"Tensor(?:\(\w!?\))?(?:\[\d*\])?\?? (\w+)", head)
+        returned = re.findall(r"Tensor(?:\(\w!?\))?(?:\[\])?(?: (\w+))?", tail)
+        plain = [f"result{i}" for i in range(len(returned))] if len(returned) > 1 else ["result"]
+        self.results = plain
+        self.named = {name: plain[i] for i, name in enumerate(returned) if name} | {name: name for name in plain}
+        body = entry.get("dispatch", {}).get("Default", entry)
+        inputs = ((a, f) for a, f in body.items() if isinstance(f, str) and a.split(",")[0] in self.tensors)
+        self.backward = [f for _, f in inputs if f != "non_differentiable"]
+        self.declared: list[Any] | None = entry.get("output_differentiability")
+
+    def outputs(self) -> list[bool]:
+        """Which results are differentiable; a formula that reads only `grad` differentiates the first alone."""
+        if not self.backward:
+            return [False] * len(self.results)
+        if self.declared is not None:
+            return [x is not False for x in self.declared[: len(self.results)]]
+        text = " ".join(self.backward)
+        if "grads[" in text:
+            return [True] * len(self.results)
+        used = {self.named.get(name) for name in re.findall(r"\bgrad_(\w+)", text)}
+        if used & set(self.results):
+            return [name in used for name in self.results]
+        return [True] + [False] * (len(self.results) - 1)
+
+    def saves(self) -> set[str]:
+        """Operands and results whose storage the formulas read; sizes, types and strides alone keep none."""
+        text = re.sub(rf"\b\w+\.({DESCRIPTION})(_symint)?\(-?\w*\)", "", " ".join(self.backward))
+        text = re.sub(r"\b(to_args_\w+|TensorGeometry)\(\w+\)", "", text)
+        words = set(re.findall(r"(?<![\w:.])[A-Za-z_]\w*", text))
+        return {n for n in self.tensors if n in words} | {r for n, r in self.named.items() if n in words}
+
+
 class Derivatives:
-    """The backward formulas packaged with torch."""
+    """The backward formulas packaged with torch, by bare operator name."""
 
     def __init__(self) -> None:
         import torchgen
         import yaml
 
         path = Path(str(torchgen.__file__)).parent / "packaged" / "autograd" / "derivatives.yaml"
-        self.entries: dict[str, list[dict[str, Any]]] = {}
-        for entry in yaml.safe_load(path.read_text(encoding="utf-8")):
-            name = re.split(r"[.(]", entry["name"])[0]
-            self.entries.setdefault(name, []).append(entry)
+        self.formulas: dict[str, list[Formula]] = {}
+        for formula in map(Formula, yaml.safe_load(path.read_text(encoding="utf-8"))):
+            self.formulas.setdefault(formula.name, []).append(formula)
 
-    def of(self, aten: str) -> list[dict[str, Any]]:
-        """The entries of an operator; an in-place one shares the functional one's."""
-        return self.entries.get(aten) or self.entries.get(aten.rstrip("_"), [])
-
-    @staticmethod
-    def formulas(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
-        """(argument, backward formula); the formulas named result… are forward-mode ones."""
-        body = entry.get("dispatch", {}).get("Default", entry)
-        for arguments, formula in body.items():
-            if arguments in ("name", "dispatch", "output_differentiability") or arguments.startswith("result"):
-                continue
-            if isinstance(formula, str):
-                yield arguments, formula
+    def of(self, aten: str) -> list[Formula]:
+        """The formulas of an operator; in-place and list variants share the functional one's."""
+        names = (aten, aten.rstrip("_"), aten.removeprefix("_foreach_").rstrip("_"))
+        return next((self.formulas[n] for n in names if n in self.formulas), [])
 
     def differentiable(self, aten: str) -> bool | None:
-        """Does some overload have a derivative? None: no entry, so the kernel decides."""
-        entries = self.of(aten)
-        if not entries:
-            return None
-        return any(
-            formula != "non_differentiable" and any(entry.get("output_differentiability", [True]))
-            for entry in entries
-            for _, formula in self.formulas(entry)
-        )
+        """Has some overload a derivative? None: no entry, so the kernel decides."""
+        formulas = self.of(aten)
+        return any(any(f.outputs()) for f in formulas) if formulas else None
 
     def outputs(self, aten: str) -> list[bool] | None:
         """Which results are differentiable, where they differ."""
-        listed = [e["output_differentiability"] for e in self.of(aten) if "output_differentiability" in e]
-        plain = [[bool(x) if isinstance(x, bool) else True for x in outputs] for outputs in listed]
-        mixed = [outputs for outputs in plain if len(outputs) > 1]
+        mixed = [f.outputs() for f in self.of(aten) if len(set(f.outputs())) > 1]
         return max(mixed, key=len) if mixed else None
 
-    def saves(self, aten: str, schemas: Iterable[Any]) -> list[str]:
-        """Operands and results of which some overload keeps the storage for its backward, in order of declaration."""
-        tensors = {a.name: None for s in schemas for a in s.arguments if is_tensor(a.type)}
-        found = {name for entry in self.of(aten) for _, f in self.formulas(entry) for name in kept(entry, f, tensors)}
-        return [n for n in tensors if n in found] + sorted(found - set(tensors))
-
-
-def kept(entry: dict[str, Any], formula: str, tensors: Iterable[str]) -> Iterator[str]:
-    """Names among `tensors` and the results whose storage the formula reads."""
-    signature = entry["name"]
-    own = {n for n in tensors if re.search(rf"Tensor\S*(\(\w!?\))?\S* {n}\b", signature)}
-    named_results = set(re.findall(r"Tensor\S* (\w+)", signature.partition("->")[2]))
-    body = re.sub(rf"\b\w+\.({DESCRIPTION})\(\w*\)", "", formula)
-    for word in dict.fromkeys(re.findall(r"(?<![\w:.])[A-Za-z_]\w*", body)):
-        if word in own or word in named_results or re.fullmatch(r"result\d*", word):
-            yield word
+    def saves(self, aten: str) -> list[str]:
+        """What some overload keeps for backward: operands as they are declared, then results."""
+        found = {name for formula in self.of(aten) for name in formula.saves()}
+        declared = dict.fromkeys(name for formula in self.of(aten) for name in (*formula.tensors, *formula.results))
+        return sorted(found, key=lambda name: (name.startswith("result"), list(declared).index(name)))
 
 
 def differentiable(aten: str, schemas: list[Any], derivatives: Derivatives) -> bool:
@@ -197,8 +208,9 @@ def derived(aten: str, schemas: list[Any], derivatives: Derivatives) -> dict[str
     record: dict[str, Any] = {"kind": kind, "diff": differentiable(aten, schemas, derivatives)}
     record["layout"] = layout_of(kind, schemas)
     if record["diff"]:
-        record["saves"] = derivatives.saves(aten, schemas)
         record["outputs"] = derivatives.outputs(aten)
+        if derivatives.of(aten) or kind != "fresh":
+            record["saves"] = derivatives.saves(aten)
     return record
 
 
@@ -220,20 +232,30 @@ def expanded(overrides: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
 
 
 def base_table() -> dict[str, dict[str, Any]]:
-    """All records as derived, before the overrides; composite operators take the `saves` of their core operator."""
+    """All records as derived, before the overrides."""
     schemas, derivatives = aten_schemas(), Derivatives()
     table = {n: derived(aten, schemas[aten], derivatives) for n, aten in public_names(schemas).items()}
     for name, core in read_toml(HERE / "overrides.toml")["delegates"].items():
         table.setdefault(name, {"kind": "fresh", "diff": True, "layout": "preserve"})
-        table[name]["saves"] = derivatives.saves(core, schemas[core])
+        table[name]["saves"] = delegated(derivatives.saves(core))
     return table
 
 
+def delegated(saves: list[str]) -> list[str]:
+    """What a composite operator keeps, given what its core keeps: further results of the core are intermediates."""
+    renamed = {"result0": "result"}
+    return list(dict.fromkeys(renamed.get(n, "intermediate" if re.fullmatch(r"result\d+", n) else n) for n in saves))
+
+
 def full_table() -> dict[str, dict[str, Any]]:
-    """The table that is shipped, defaults left out."""
+    """The table that is shipped, defaults left out. What composite operators keep for backward is unknown unless an
+    override tells."""
     table = base_table()
     for name, key, value in expanded(read_toml(HERE / "overrides.toml")):
         table.setdefault(name, {"kind": "fresh", "diff": True})[key] = value
+    for record in table.values():
+        if record["kind"] == "fresh":
+            record.setdefault("saves", ["unknown"])
     return {name: pruned(record) for name, record in sorted(table.items())}
 
 

@@ -53,8 +53,7 @@ def aten_schemas() -> Schemas:
 
 
 def public_names(schemas: Schemas) -> dict[str, str]:
-    """Bare name users can reach ("cat", "linalg.svd") -> aten name ("cat", "linalg_svd"); functionalisation's own
-    `…_copy` operators are left out."""
+    """Bare name users can reach ("cat", "linalg.svd") -> aten name ("cat", "linalg_svd")."""
     import torch
     import torch.nn.functional as functional
 
@@ -64,8 +63,7 @@ def public_names(schemas: Schemas) -> dict[str, str]:
     for prefix in NAMESPACES:
         space = getattr(torch, prefix)
         names.update({f"{prefix}.{n}": f"{prefix}_{n}" for n in dir(space) if f"{prefix}_{n}" in schemas})
-    public = {bare: aten for bare, aten in names.items() if not bare.endswith("_copy")}
-    return {bare: aten for bare, aten in public.items() if any(map(touches_tensor, schemas[aten]))}
+    return {bare: aten for bare, aten in names.items() if any(map(touches_tensor, schemas[aten]))}
 
 
 def is_tensor(kind: Any) -> bool:
@@ -120,10 +118,10 @@ class Formula:
     """The backward formulas of one overload, from an entry of torch's derivatives.yaml."""
 
     def __init__(self, entry: dict[str, Any]) -> None:
-        head, _, tail = entry["name"].partition(" -> ")
+        head, _, tail = entry["name"].rpartition(" -> ")
         self.name = re.split(r"[.(]", head)[0]
-        self.tensors = re.findall(r"Tensor(?:\(\w!?\))?(?:\[\d*\])?\?? (\w+)", head)
-        returned = re.findall(r"Tensor(?:\(\w!?\))?(?:\[\])?(?: (\w+))?", tail)
+        self.tensors = re.findall(r"Tensor(?:\([^)]*\))?(?:\[\d*\])?\?? (\w+)", head)
+        returned = re.findall(r"Tensor(?:\([^)]*\))?(?:\[\])?(?: (\w+))?", tail)
         plain = [f"result{i}" for i in range(len(returned))] if len(returned) > 1 else ["result"]
         self.results = plain
         self.named = {name: plain[i] for i, name in enumerate(returned) if name} | {name: name for name in plain}
@@ -167,8 +165,9 @@ class Derivatives:
             self.formulas.setdefault(formula.name, []).append(formula)
 
     def of(self, aten: str) -> list[Formula]:
-        """The formulas of an operator; in-place and list variants share the functional one's."""
-        names = (aten, aten.rstrip("_"), aten.removeprefix("_foreach_").rstrip("_"))
+        """The formulas of an operator; in-place, list and copying variants share its formulas."""
+        functional = aten.rstrip("_")
+        names = (aten, functional, functional.removeprefix("_foreach_"), functional.removesuffix("_copy"))
         return next((self.formulas[n] for n in names if n in self.formulas), [])
 
     def differentiable(self, aten: str) -> bool | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import gc
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 
@@ -24,6 +25,7 @@ from torchmemlint.source import Source
 
 __all__ = ["index_source", "module_name", "parse"]
 
+_HEADER = re.compile(r"\b(?:def|class)\s+\w+")
 # Methods of tensors and modules that return an object of the same class: `net = Net().cuda()` was made by `Net`.
 _CHAINED = frozenset(
     (
@@ -96,7 +98,7 @@ def _index(source: Source, module: str, is_package: bool) -> FileIndex:
         aliases=maker.aliases(),
         functions={body.id: body, **functions},
         classes=classes,
-        words=body.words.union(*words),
+        words=words_of(text),
     )
 
 
@@ -113,10 +115,11 @@ def _yields(function: FunctionNode) -> bool:
 
 
 def _words(node: FunctionNode | ast.ClassDef, lines: Sequence[str]) -> frozenset[str]:
-    """The words of a function; none of a class, whose own lines count as the module's."""
+    """The words of a function but for its name's definition; none of a class, whose own lines count as the module's."""
     if isinstance(node, ast.ClassDef):
         return frozenset()
-    return words_of("\n".join(lines[first_line(node) - 1 : node.end_lineno]))
+    above, below = lines[first_line(node) - 1 : node.lineno - 1], lines[node.lineno : node.end_lineno]
+    return words_of("\n".join([*above, _after_name(lines[node.lineno - 1]), *below]))
 
 
 class _Maker:
@@ -136,7 +139,7 @@ class _Maker:
                 classes[definition.id] = self._class(definition, definition.node)
                 continue
             info = functions[definition.id] = self._function(definition, definition.node, known)
-            if info.owner is not None:
+            if info.owner is not None and not _is_stub(definition):
                 classes[info.owner].methods.setdefault(info.name, info.id)
         for definition in self.found.definitions:
             if isinstance(definition.node, ast.ClassDef):
@@ -146,15 +149,10 @@ class _Maker:
     def _number(self) -> None:
         """Give ids: "m:q", and "m:q#2"... to overload stubs, property setters and alternative branches."""
         taken: dict[str, int] = {}
-        stubs = [d for d in self.found.definitions if self._is_stub(d)]
-        plain = [d for d in self.found.definitions if d not in stubs] if stubs else self.found.definitions
-        for definition in [*plain, *stubs]:
+        for definition in sorted(self.found.definitions, key=_is_stub):
             base = f"{self.module}:{definition.qualname}"
             taken[base] = number = taken.get(base, 0) + 1
             definition.id = base if number == 1 else f"{base}#{number}"
-
-    def _is_stub(self, definition: Definition) -> bool:
-        return any((written(d) or "").rpartition(".")[2] == "overload" for d in definition.node.decorator_list)
 
     def _function(self, definition: Definition, node: FunctionNode, words: frozenset[str]) -> FunctionInfo:
         return FunctionInfo(
@@ -217,20 +215,25 @@ class _Maker:
         return self.names.name(node)
 
     def module_body(self) -> FunctionInfo:
-        """The module's own code as a function: all lines but those inside function bodies."""
+        """The module's own code as a function. Its words are those outside function bodies; names that are only
+        defined or imported there do not count: they would make each module a caller of all its functions."""
+        lines = list(self.lines)
+        for first, last in self.found.import_rows:
+            if not any(";" in row for row in lines[first:last]):
+                lines[first:last] = [""] * (last - first)
         kept: list[str] = []
         at = 0
         for definition in self.found.definitions:
             node = definition.node
-            if isinstance(node, ast.ClassDef):
-                continue
-            first = node.body[0]
-            start = statement_line(first) - 1
-            if start < node.lineno or self.lines[start].encode()[: first.col_offset].strip():
-                start += 1  # the body shares a line with the signature
-            kept += self.lines[at:start]
-            at = max(at, node.end_lineno or start)
-        kept += self.lines[at:]
+            if not isinstance(node, ast.ClassDef):
+                body = statement_line(node.body[0]) - 1
+                lines[body] = lines[body].encode()[: node.body[0].col_offset].decode()  # a signature may end there
+                lines[node.lineno - 1] = _after_name(lines[node.lineno - 1])
+                kept += lines[at : body + 1]
+                at = max(at, node.end_lineno or body)
+            else:
+                lines[node.lineno - 1] = _after_name(lines[node.lineno - 1])
+        kept += lines[at:]
         return FunctionInfo(
             id=f"{self.module}:",
             path=self.path,
@@ -266,6 +269,17 @@ class _Maker:
             counts[name] = counts.get(name, 0) + 1
         spelled = ((name, written(value)) for name, value in self.found.assigned if counts[name] == 1)
         return {n: self.names.absolute(d) for n, d in spelled if d is not None and d.partition(".")[0] != n}
+
+
+def _after_name(row: str) -> str:
+    """The row of a `def` or `class` from behind the name on."""
+    found = _HEADER.search(row)
+    return row[found.end() :] if found is not None else row
+
+
+def _is_stub(definition: Definition) -> bool:
+    """Is it an `@overload` declaration, whose body never runs?"""
+    return any((written(d) or "").rpartition(".")[2] == "overload" for d in definition.node.decorator_list)
 
 
 def _callee(value: ast.expr) -> str | None:

@@ -36,7 +36,7 @@ class FunctionInfo:
     returns: str | None = None
     is_async: bool = False
     is_generator: bool = False
-    words: frozenset[str] = frozenset()  # every identifier that occurs in its text (a superset of its names)
+    words: frozenset[str] = frozenset()  # every identifier in its text, comments and strings too, but for its own `def`
 
 
 @dataclass(frozen=True, slots=True)

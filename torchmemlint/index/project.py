@@ -63,6 +63,10 @@ class ProjectIndex:
         """The absolute dotted name of what the file writes as `name` ("F.relu" -> "torch.nn.functional.relu")."""
         return self._complete(*self.resolver.written(name, file))[1]
 
+    def canonical(self, file: FileIndex, dotted: str) -> str:
+        """The final name of a base, decorator or annotation in the index: star imports and re-exports followed."""
+        return self._complete(*self.resolver.indexed(dotted, file))[1]
+
     def _complete(self, found: Target | None, dotted: str) -> tuple[Target | None, str]:
         """Find an inherited method where the name ends in one."""
         if found is None and "." in dotted:
@@ -147,7 +151,7 @@ class ProjectIndex:
         """Direct bases: project classes or dotted names; what is neither class nor library keeps its name."""
         file = self.files.get(info.path)
         for base in info.bases:
-            found, dotted = self.resolver.chase(base, file)
+            found, dotted = self.resolver.indexed(base, file) if file is not None else (None, base)
             yield found if isinstance(found, ClassInfo) else dotted
 
     def method(self, class_id: str | ClassInfo, name: str) -> FunctionInfo | None:
@@ -239,7 +243,8 @@ class ProjectIndex:
 
     def _spelled(self, target: Target, names: set[str]) -> list[tuple[str, str | None]]:
         """The names with None, and (local name, path) where a file imports the target under another name."""
-        renamed = self._renames().get(getattr(target, "name", ""), ())
+        name = getattr(target, "name", "")
+        renamed = self._renames().get(name, ()) if name in names else ()
         return [(name, None) for name in sorted(names)] + [
             (local, file.path)
             for local, dotted, file in renamed

@@ -78,6 +78,15 @@ class Resolver:
             found = self._cache[key] = self._attribute(file, name.split("."), set()) or self._undefined(name, file)
         return found
 
+    def indexed(self, dotted: str, file: FileIndex) -> Found:
+        """The same for a name out of the file's index: absolute, but as written where a star import gave it."""
+        found = self.chase(dotted, file)
+        if found[0] is None and file.stars:
+            head = dotted.partition(".")[0]
+            known = {file.module.partition(".")[0], *(target.partition(".")[0] for target in file.imports.values())}
+            return found if head in known or head in _BUILTINS else self.written(dotted, file)
+        return found
+
     def _undefined(self, name: str, file: FileIndex) -> Found:
         """A name the project does not define: of a builtin or of the only library imported by star."""
         stars = [star for star in file.stars if not isinstance(self.chase(star, file)[0], FileIndex)]
@@ -89,10 +98,9 @@ class Resolver:
     def _chase(self, dotted: str, file: FileIndex | None, seen: _Seen) -> Found | None:
         """None: no file of the project defines it."""
         parts = dotted.split(".")
-        if file is not None and dotted.startswith(file.module + "."):
-            own = self._attribute(file, dotted[len(file.module) + 1 :].split("."), seen)
-            if own is not None:
-                return own
+        own = self._own(dotted, file, seen)
+        if own is not None:
+            return own
         if parts[0] not in self.heads:
             return None
         for module, rest in self._modules(parts, file):
@@ -103,13 +111,22 @@ class Resolver:
                 return found
         return None
 
+    def _own(self, dotted: str, file: FileIndex | None, seen: _Seen) -> Found | None:
+        """A name below the file's own module, unless it leads into a submodule: `from .nms import nms` in a package."""
+        if file is None or not dotted.startswith(file.module + "."):
+            return None
+        parts = dotted[len(file.module) + 1 :].split(".")
+        if len(parts) > 1 and file.is_package and folder_of(file.path) + parts[0] in self.by_stem:
+            return None
+        return self._attribute(file, parts, seen)
+
     def _shadowing(self, parts: list[str], module: FileIndex, file: FileIndex | None, seen: _Seen) -> Found | None:
         """`from pkg import helper` means what `pkg/__init__.py` binds to that name, before the submodule."""
         parent = self.by_stem.get(_stem(module).rpartition("/")[0])
         if parent is None or parent is file or parts[-1] not in parent.imports:
             return None
         found = self._attribute(parent, [parts[-1]], seen)
-        return found if found is not None and isinstance(found[0], (FunctionInfo, ClassInfo)) else None
+        return None if found is None or isinstance(found[0], FileIndex) else found
 
     def _modules(self, parts: Sequence[str], file: FileIndex | None) -> Iterator[tuple[FileIndex, list[str]]]:
         """Files that the leading parts can name, likeliest first, each with the parts left over."""

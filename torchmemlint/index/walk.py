@@ -29,6 +29,7 @@ class Collected:
     inner: dict[str, str] = field(default_factory=dict)  # imported inside functions and classes
     shadowed: dict[str, str] = field(default_factory=dict)  # imports that a definition of the same name replaces
     stars: dict[str, None] = field(default_factory=dict)
+    import_rows: list[tuple[int, int]] = field(default_factory=list)  # line slices of module-level imports
     bound: set[str] = field(default_factory=set)
     assigned: list[tuple[str, ast.expr]] = field(default_factory=list)
 
@@ -89,6 +90,7 @@ class Walker:
             elif sure or name not in found.bound:
                 found.imports[name] = target
         if owner is None:
+            found.import_rows.append((node.lineno - 1, node.end_lineno or node.lineno))
             found.bound.update(name for name, _ in self._targets(node))
 
     def _targets(self, node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,514 @@
+"""One file's index: what is found, where it lies, what its names mean."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import pickle
+import sys
+import textwrap
+import warnings
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torchmemlint.index.build import index_source, module_name
+from torchmemlint.index.model import FileIndex, FunctionInfo
+from torchmemlint.source import Source
+
+
+def index(text: str, module: str = "pkg.mod", is_package: bool = False) -> FileIndex:
+    """The index of dedented source text."""
+    return index_source(Source("pkg/mod.py", textwrap.dedent(text).encode()), module, is_package)
+
+
+def function(file: FileIndex, qualname: str) -> FunctionInfo:
+    return file.functions[f"{file.module}:{qualname}"]
+
+
+def test_functions_methods_and_nested_classes_have_ids_and_owners() -> None:
+    file = index(
+        """
+        class Outer:
+            def method(self):
+                def helper(): ...
+            class Inner(Outer):
+                async def step(self): ...
+        def plain(): ...
+        """
+    )
+    assert set(file.functions) == {
+        "pkg.mod:",
+        "pkg.mod:Outer.method",
+        "pkg.mod:Outer.Inner.step",
+        "pkg.mod:plain",
+    }
+    assert function(file, "Outer.Inner.step").owner == "pkg.mod:Outer.Inner"
+    assert function(file, "Outer.Inner.step").is_async
+    assert function(file, "plain").owner is None
+    assert file.classes["pkg.mod:Outer"].methods == {"method": "pkg.mod:Outer.method"}
+    assert file.classes["pkg.mod:Outer.Inner"].bases == ("pkg.mod.Outer",)
+
+
+def test_definitions_inside_compound_statements_count() -> None:
+    file = index(
+        """
+        from typing import TYPE_CHECKING
+        if TYPE_CHECKING:
+            def a(): ...
+        else:
+            def b(): ...
+        try:
+            def c(): ...
+        except ImportError:
+            def d(): ...
+        finally:
+            def e(): ...
+        with open("x") as handle:
+            for item in handle:
+                def f(): ...
+            else:
+                class G:
+                    if True:
+                        def h(self): ...
+        """
+    )
+    assert {f.qualname for f in file.functions.values()} == {"", "a", "b", "c", "d", "e", "f", "G.h"}
+    assert {"handle", "item", "G", "TYPE_CHECKING", "a", "d"} <= file.globals
+
+
+def test_lines_and_columns_of_a_decorated_method() -> None:
+    file = index(
+        """\
+        import torch
+        class A:
+            @torch.no_grad()
+            @property
+            def run(
+                self,
+            ):
+                "doc"
+                return 1
+        """
+    )
+    info = function(file, "A.run")
+    assert (info.first_line, info.line, info.body_line, info.end_line, info.column) == (3, 5, 8, 9, 4)
+    assert info.decorators == ("torch.no_grad", "property")
+    assert file.lines == 9
+
+
+def test_a_body_that_begins_with_a_decorated_function_begins_at_the_decorator() -> None:
+    info = function(index("def f():\n    @wrap\n    def g(): ...\n    return g\n"), "f")
+    assert (info.body_line, info.end_line) == (2, 4)
+
+
+def test_one_line_definitions() -> None:
+    file = index("class A: x = 1\ndef f(a=2): return secret\ndef g(a,\n      b): return hidden\n")
+    assert function(file, "f").body_line == function(file, "f").line == 2
+    assert (function(file, "g").line, function(file, "g").body_line) == (3, 4)
+    assert file.functions["pkg.mod:"].words == {"x", "a", "b"}
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_line_endings(newline: str) -> None:
+    text = newline.join(["import torch", "", "def f():", "    alpha = 1", "def g():", "    beta = 2", ""])
+    file = index_source(Source("m.py", text.encode()), "m", False)
+    assert (file.lines, file.functions["m:g"].line) == (6, 5)
+    assert "alpha" in file.functions["m:f"].words
+    assert "beta" in file.functions["m:g"].words
+    assert "beta" not in file.functions["m:f"].words | file.functions["m:"].words
+
+
+def test_form_feed_and_unicode_separators_end_no_line() -> None:
+    file = index_source(Source("m.py", 'x = "\u2028 \x85"\n\x0c\ndef f():\n    inner\n'.encode()), "m", False)
+    assert file.functions["m:f"].line == 3
+    assert "inner" in file.functions["m:f"].words
+
+
+def test_a_coding_line_is_not_believed_of_decoded_text() -> None:
+    file = index_source(Source("m.py", "# -*- coding: latin-1 -*-\ndef größe(): ...\n".encode()), "m", False)
+    assert "m:größe" in file.functions
+
+
+def test_identifiers_are_compared_as_python_does() -> None:
+    file = index("def f():\n    \ufb01t()\n")  # the ligature fi
+    assert "fit" in function(file, "f").words
+
+
+def test_words_of_functions_and_of_the_module_body() -> None:
+    file = index(
+        """
+        CONSTANT = make()
+        class A(Base):
+            limit = LIMIT
+            @decorate
+            def f(self, size=DEFAULT):
+                def nested(): return deep
+                return shallow
+        tail()
+        """
+    )
+    body = file.functions["pkg.mod:"]
+    assert (body.name, body.qualname, body.line, body.column) == ("", "", 1, 0)
+    assert {"CONSTANT", "make", "Base", "LIMIT", "decorate", "DEFAULT", "tail"} <= body.words
+    assert not {"deep", "shallow", "nested"} & body.words
+    assert {"deep", "shallow", "nested", "decorate", "DEFAULT"} <= function(file, "A.f").words
+    assert "tail" not in function(file, "A.f").words
+    assert not {"A", "f"} & (body.words | function(file, "A.f").words)  # defined here, not used
+    assert file.words == body.words | function(file, "A.f").words | {"class", "A", "f"}
+
+
+def test_names_only_imported_are_no_words_of_the_module_body() -> None:
+    file = index("from a import (\n    b,\n    c,\n)\nc()\nimport d; d.e()\n")
+    assert file.functions["pkg.mod:"].words == {"c", "import", "d", "e"}  # the last row holds more
+    assert file.words >= {"a", "b", "c", "d", "e", "from"}
+
+
+def test_imports_become_absolute() -> None:
+    file = index(
+        """
+        import torch.nn.functional as F
+        import os.path
+        import numpy
+        from torch import nn, no_grad as ng
+        from . import sibling
+        from .other import thing as other_thing
+        from ..top import up
+        from math import *
+        from .all import *
+        def f():
+            if True:
+                import lazy.module as lm
+            def g():
+                from .deep import deeper
+        class A:
+            from .inside import bound
+        """,
+        module="pkg.sub.mod",
+    )
+    assert file.imports == {
+        "F": "torch.nn.functional",
+        "os": "os",
+        "numpy": "numpy",
+        "nn": "torch.nn",
+        "ng": "torch.no_grad",
+        "sibling": "pkg.sub.sibling",
+        "other_thing": "pkg.sub.other.thing",
+        "up": "pkg.top.up",
+        "lm": "lazy.module",
+        "deeper": "pkg.sub.deep.deeper",
+        "bound": "pkg.sub.inside.bound",
+    }
+    assert file.stars == ("math", "pkg.sub.all")
+    assert not {"lm", "deeper", "bound"} & file.globals
+    assert file.spelling("torch.no_grad") == "ng"
+
+
+def test_relative_imports_of_a_package_and_above_the_top() -> None:
+    assert index("from .a import b\nfrom . import c", "pkg", True).imports == {"b": "pkg.a.b", "c": "pkg.c"}
+    assert index("from .a import b\nfrom ..x import y", "script").imports == {"b": "a.b", "y": "x.y"}
+
+
+def test_the_preferred_alternative_of_an_import_counts() -> None:
+    text = """
+        try:
+            from fast import op
+        except ImportError:
+            from slow import op
+        try:
+            import apex
+        except ImportError:
+            apex = None
+        """
+    assert index(text).imports == {"op": "fast.op", "apex": "apex"}
+
+
+def test_a_later_definition_replaces_an_import_but_not_as_its_own_base() -> None:
+    file = index("from base import Net, run\nclass Net(Net): ...\ndef run(x: Net): ...\n")
+    assert file.imports == {}
+    assert file.classes["pkg.mod:Net"].bases == ("base.Net",)
+    assert function(file, "run").parameters[0].annotation == "pkg.mod.Net"
+    fallback = index("try:\n    from fast import Net\nexcept ImportError:\n    class Net: ...\n")
+    assert fallback.imports == {"Net": "fast.Net"}
+
+
+def test_a_local_import_does_not_rename_a_module_level_name() -> None:
+    assert index("def load(): ...\ndef f():\n    from x import load\n").imports == {}
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("Tensor", "torch.Tensor"),
+        ("nn.Module", "torch.nn.Module"),
+        ("Optional[Tensor]", "torch.Tensor"),
+        ("typing.Optional['nn.Module']", "torch.nn.Module"),
+        ("Tensor | None", "torch.Tensor"),
+        ("None | Tensor", "torch.Tensor"),
+        ("Union[None, Tensor]", "torch.Tensor"),
+        ("Annotated[Tensor, 'batch']", "torch.Tensor"),
+        ("'Local'", "pkg.mod.Local"),
+        ("'Tensor | None'", "torch.Tensor"),
+        ("list[Tensor]", "list[Tensor]"),
+        ("Union[int, Tensor]", "Union[int, Tensor]"),
+        ("'list[Tensor]'", "list[Tensor]"),
+        ("None", "None"),
+        ("'not a type'", "not a type"),
+        ("dict['größe', Tensor]", "dict['größe', Tensor]"),
+        ("int", "int"),
+    ],
+)
+def test_annotations(written: str, expected: str) -> None:
+    head = (
+        "import typing\nfrom typing import Annotated, Optional, Union\nfrom torch import Tensor, nn\nclass Local: ...\n"
+    )
+    file = index(f"{head}def f(größe: {written}) -> {written}: ...\nclass D:\n    x: {written}\n    y = 1\n")
+    assert function(file, "f").parameters[0].annotation == expected
+    assert function(file, "f").returns == expected
+    assert file.classes["pkg.mod:D"].fields == {"x": expected}
+
+
+def test_parameters() -> None:
+    info = function(index("def f(a, /, b, c=1, *rest, d, e=2, **extra): ..."), "f")
+    assert [(p.name, p.kind, p.has_default) for p in info.parameters] == [
+        ("a", "positional", False),
+        ("b", "positional", False),
+        ("c", "positional", True),
+        ("rest", "vararg", False),
+        ("d", "keyword", False),
+        ("e", "keyword", True),
+        ("extra", "kwarg", False),
+    ]
+
+
+def test_generators_need_a_yield_of_their_own() -> None:
+    file = index(
+        """
+        def own():
+            x = yield
+        def delegating():
+            return (yield from own())
+        def outer():
+            def inner():
+                yield 1
+            return inner
+        def lambdas():
+            return lambda: (yield)
+        def words():
+            "yield"
+        """
+    )
+    assert [f.name for f in file.functions.values() if f.is_generator] == ["own", "delegating"]
+
+
+def test_decorators_and_bases_other_than_names() -> None:
+    file = index(
+        """
+        import collections, functools
+        from typing import Generic
+        from torch import no_grad as ng
+        registry = {}
+        @ng()
+        @registry.register("x")
+        @functools.lru_cache(maxsize=None)
+        @(lambda f: f)
+        def f(): ...
+        class A(Generic[T], collections.namedtuple("A", "x"), metaclass=Meta): ...
+        """
+    )
+    assert function(file, "f").decorators == (
+        "torch.no_grad",
+        "pkg.mod.registry.register",
+        "functools.lru_cache",
+        "lambda f: f",
+    )
+    assert file.classes["pkg.mod:A"].bases == ("typing.Generic", "collections.namedtuple")
+
+
+def test_definitions_of_one_name_keep_apart() -> None:
+    file = index(
+        """
+        from typing import overload
+        class A:
+            @property
+            def x(self): return getter
+            @x.setter
+            def x(self, value): setter
+            @overload
+            def f(self, a: int): ...
+            @overload
+            def f(self, a: str): ...
+            def f(self, a): return real
+        """
+    )
+    methods = file.classes["pkg.mod:A"].methods
+    assert methods == {"x": "pkg.mod:A.x", "f": "pkg.mod:A.f"}
+    assert "getter" in file.functions[methods["x"]].words
+    assert "real" in file.functions[methods["f"]].words
+    assert "setter" in file.functions["pkg.mod:A.x#2"].words
+    assert {"pkg.mod:A.f#2", "pkg.mod:A.f#3"} < set(file.functions)
+
+
+def test_a_method_under_a_second_name() -> None:
+    methods = index("class A:\n    def forward(self): ...\n    __call__ = forward\n").classes["pkg.mod:A"].methods
+    assert methods == {"forward": "pkg.mod:A.forward", "__call__": "pkg.mod:A.forward"}
+
+
+def test_what_made_module_level_names() -> None:
+    file = index(
+        """
+        from torch import nn, optim
+        class Net(nn.Module): ...
+        model: nn.Module = Net().to("cuda").eval()
+        model = model.cuda()
+        optimizer = optim.SGD(model.parameters())
+        either = nn.Linear(1, 1)
+        either = nn.Conv2d(1, 1, 1)
+        layer = None
+        if __name__ == "__main__":
+            layer = nn.ReLU()
+        output = Net()(1)
+        Norm = nn.BatchNorm2d
+        copied = Norm
+        twice = nn.ReLU
+        twice = nn.GELU
+        """
+    )
+    assert file.constructed == {
+        "model": "pkg.mod.Net",
+        "optimizer": "torch.optim.SGD",
+        "layer": "torch.nn.ReLU",
+    }
+    assert file.aliases == {"Norm": "torch.nn.BatchNorm2d", "copied": "pkg.mod.Norm"}
+
+
+def test_globals() -> None:
+    file = index(
+        """
+        a, (b, *c) = 1, (2, 3)
+        d: int
+        e += 1
+        obj.attribute = box[0] = 5
+        for f, g in h: ...
+        with i as j, k as (l, m): ...
+        import n.o
+        def p():
+            global q
+            q = r = 1
+        """
+    )
+    assert file.globals == set("abcdefgjlmnpq")
+
+
+def test_mentions_of_torch() -> None:
+    assert index("import torch").mentions_torch
+    assert not index("import numpy").mentions_torch
+
+
+def test_match_statements() -> None:
+    file = index(
+        "match x:\n    case [a, *b]:\n        def f(): ...\n    case {'k': c, **d} | P(q=e) as g:\n        h = 1\n"
+    )
+    assert set("abcdefgh") <= file.globals
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="syntax of Python 3.12")
+def test_type_parameters() -> None:
+    file = index("type Pair[T] = tuple[T, T]\nclass Box[T]:\n    def get[U](self, x: U) -> T: ...\n")
+    assert {"Pair", "Box"} == file.globals
+    assert function(file, "Box.get").returns == "T"
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="syntax of Python 3.11")
+def test_exception_groups() -> None:
+    assert "f" in index("try: ...\nexcept* OSError:\n    def f(): ...\n").globals
+
+
+@pytest.mark.parametrize("text", ["", "\n", "# only a comment", '"""doc"""'])
+def test_files_without_code(text: str) -> None:
+    file = index(text)
+    assert list(file.functions) == ["pkg.mod:"]
+    assert file.functions["pkg.mod:"].end_line >= 1
+
+
+@pytest.mark.parametrize("text", ["def f(:", "x = (" * 300, "-" * 200_000 + "1", "x = 1\n  y"])
+def test_what_the_parser_refuses_is_a_syntax_error(text: str) -> None:
+    with pytest.raises(SyntaxError):
+        index(text)
+
+
+def test_warnings_of_the_checked_code_stay_silent_and_gc_as_it_was() -> None:
+    gc.disable()
+    try:
+        index("x = 1")
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        index(r"x = '\d'; y = 1 is 1")
+    with pytest.raises(SyntaxError):
+        index("(")
+    assert gc.isenabled()
+
+
+def test_an_index_survives_pickling() -> None:
+    file = index("import torch\nclass A(torch.nn.Module):\n    def f(self): ...\n")
+    assert pickle.loads(pickle.dumps(file)) == file
+
+
+_BLOCKS = st.recursive(
+    st.sampled_from(
+        ["pass", "x = 1", "def f(): return 1", "async def g():\n    yield", "@d\ndef h(a=1): ...", "class C: y = 2"]
+    ),
+    lambda inner: st.tuples(
+        st.sampled_from(
+            ["if x:", "class A:", "def f(\n  a,\n):", "try:\n    pass\nfinally:", "with x as y:", "for i in x:"]
+        ),
+        st.lists(inner, min_size=1, max_size=3),
+    ).map(lambda pair: pair[0] + "\n" + textwrap.indent("\n".join(pair[1]), "    ")),
+    max_leaves=12,
+)
+
+
+@given(st.lists(_BLOCKS, max_size=4), st.sampled_from(["\n", "\r\n"]))
+def test_spans_agree_with_the_tree(blocks: list[str], newline: str) -> None:
+    text = newline.join("\n".join(blocks).split("\n"))
+    file = index_source(Source("m.py", text.encode()), "m", False)
+    outermost = _outermost(ast.parse(text))
+    found = sorted((f.line, f.end_line, f.column) for f in file.functions.values() if f.name)
+    assert found == sorted((n.lineno, n.end_lineno or 0, n.col_offset) for n in outermost)
+
+
+def _outermost(node: ast.AST) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Functions that lie in no other function, found by walking everything."""
+    found: list[ast.FunctionDef | ast.AsyncFunctionDef] = []
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            found.append(child)
+        else:
+            found += _outermost(child)
+    return found
+
+
+def test_module_names(tmp_path: Path) -> None:
+    for name in (
+        "src/foo/__init__.py",
+        "src/foo/sub/__init__.py",
+        "src/foo/sub/deep.py",
+        "src/script.py",
+        "src/ns/part.py",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    at = str(tmp_path)
+    assert module_name(f"{at}/src/foo/sub/deep.py") == ("foo.sub.deep", False)
+    assert module_name(f"{at}/src/foo/sub/__init__.py") == ("foo.sub", True)
+    assert module_name(f"{at}/src/script.py") == ("script", False)
+    assert module_name(f"{at}/src/ns/part.py") == ("part", False)
+    assert module_name(f"{at}/src/ns/part.py", [f"{at}/src"]) == ("ns.part", False)
+    assert module_name(f"{at}/src/foo/sub/deep.py", [at]) == ("src.foo.sub.deep", False)
+    assert module_name(f"{at}/src/foo/sub/deep.py", [at, f"{at}/src"]) == ("foo.sub.deep", False)
+    assert module_name(f"{at}/src/foo/sub/deep.py", ["/elsewhere"]) == ("foo.sub.deep", False)

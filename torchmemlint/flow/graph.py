@@ -14,6 +14,7 @@ from torchmemlint.flow.values import UNKNOWN, Fact, Value
 if TYPE_CHECKING:
     import libcst as cst
 
+    from torchmemlint.flow.summary import Kept
     from torchmemlint.flow.units import Unit
 
 
@@ -67,6 +68,7 @@ class Op:
     uses: list[Op] = field(default_factory=list)  # operations that consume the result
     inputs: list[Op] = field(default_factory=list)  # operations whose results it consumes
     callee: str | None = None  # dotted name or function id of what is called
+    target: str | None = None  # path of the file that holds the called function
     mode: Mode = Mode.ENTERED
     loops: tuple[int, ...] = ()  # ids of the loops around it, outermost first
     branches: tuple[int, ...] = ()  # ids of the if/try/match arms around it
@@ -75,6 +77,13 @@ class Op:
     sunk: set[Sink] = field(default_factory=set)  # where this operation itself ends its operands
     stores: list[Store] = field(default_factory=list)  # a holder's stores
     passes: bool = True  # does the result carry its operands' graph?
+    proven: bool = False  # a backward call on the result proves that it carries a graph
+    freed: list[Op] = field(default_factory=list)  # backward calls that free the result's graph
+    path: str | None = None  # of a store or load: the variable or attribute path ("self.history")
+    kept: list[tuple[Kept, Argument | None, list[Argument]]] = field(default_factory=list)
+    """Of a project call: what the callee keeps, the argument that holds it, the arguments that are kept."""
+    depth: int = 0  # how many inlined nested functions deep
+    carried: bool = False  # a value made in an earlier iteration of the innermost loop came in
 
     def argument(self, position: int | None, name: str | None = None) -> Argument | None:
         """The argument at `position` among the positional ones, or the keyword `name`."""
@@ -137,6 +146,13 @@ def sinks(op: Op) -> frozenset[Sink]:
     return frozenset(sink for user in downstream(op) if user is not op for sink in user.sunk)
 
 
-def attached(value: Value) -> bool:
-    """Surely carries an autograd graph."""
-    return value.graph is Fact.YES
+def fact(value: Value) -> Fact:
+    """Does `value` carry an autograd graph? A backward call on it is proof where its making is not understood."""
+    if value.graph is Fact.YES or (value.defs and all(op.proven for op in value.defs)):
+        return Fact.YES
+    return value.fact
+
+
+def freed(value: Value) -> bool:
+    """Has a backward call already released the buffers of `value`'s graph, on every path?"""
+    return bool(value.defs) and all(op.freed for op in value.defs)

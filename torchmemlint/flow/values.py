@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +74,13 @@ class Value:
     const: Any = None  # a literal's value
     weak: bool = False  # the kind rests on names alone
 
+    @property
+    def fact(self) -> Fact:
+        """Does it carry an autograd graph, as far as this function alone can tell?"""
+        if self.graph is not Fact.YES and self.params:
+            return Fact.MAYBE
+        return self.graph
+
 
 UNKNOWN = Value()
 HOST = Value(kind=Kind.HOST, graph=Fact.NO)
@@ -87,6 +94,14 @@ def _joined_elements(a: Value, b: Value) -> Any:
     return None
 
 
+def _joined_kind(a: Value, b: Value) -> Kind:
+    if a.kind is b.kind:
+        return a.kind
+    if a.kind is Kind.HOST and a.const is None or b.kind is Kind.HOST and b.const is None:
+        return b.kind if a.kind is Kind.HOST else a.kind  # `x = None` before the branch that makes it
+    return Kind.UNKNOWN
+
+
 def union(a: tuple[Op, ...], b: tuple[Op, ...]) -> tuple[Op, ...]:
     """Both tuples' operations, each once, in order."""
     return a if a == b else tuple(dict.fromkeys(a + b))
@@ -96,10 +111,8 @@ def join(a: Value, b: Value) -> Value:
     """The value after two branches that gave `a` and `b`."""
     if a is b or a == b:
         return a
-    if a.kind is Kind.HOST and a.const is None and not a.defs and b.kind is Kind.TENSOR:
-        return replace(b, graph=b.graph.join(Fact.NO), defs=union(a.defs, b.defs))
     return Value(
-        kind=a.kind if a.kind is b.kind else Kind.UNKNOWN,
+        kind=_joined_kind(a, b),
         graph=a.graph.join(b.graph),
         params=a.params | b.params,
         defs=union(a.defs, b.defs),

@@ -1,0 +1,62 @@
+"""Backward calls: which values they walk, which graphs they free."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import libcst as cst
+
+from torchmemlint import knowledge
+from torchmemlint.flow.frame import Frame
+from torchmemlint.flow.graph import Argument, Op, Sink, upstream
+from torchmemlint.flow.values import HOST, Fact, Kind, Value
+
+RECEIVER = -1
+
+
+def backward_call(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: list[Argument]) -> Value | None:
+    """Interpret `loss.backward()`, `accelerator.backward(loss)`, …; None where the method is no backward call."""
+    if base.kind in (Kind.HOST, Kind.CONTAINER):
+        return None
+    position = knowledge.backward_call(func.attr.value)
+    if position is None or f.program.is_project_method(base, func.attr.value):
+        return None
+    if position == RECEIVER and (base.kind not in (Kind.TENSOR, Kind.UNKNOWN) or _takes_loss(args)):
+        position = knowledge.engine_backward(func.attr.value) or 0
+    plain = [a for a in args if a.name is None]
+    walked = base if position == RECEIVER else plain[position].value if len(plain) > position else None
+    if walked is None:
+        return None
+    walk(f, node, walked, args, base)
+    return HOST
+
+
+def _takes_loss(args: list[Argument]) -> bool:
+    """`engine.backward(loss)`: the first positional argument carries the graph, not the receiver."""
+    return bool(args) and args[0].name is None and args[0].value.fact is not Fact.NO and bool(args[0].value.defs)
+
+
+def walk(f: Frame, node: cst.CSTNode, root: Value, args: list[Argument], base: Value | None = None) -> Op:
+    """Record a backward over `root`: proof that it carries a graph, and, unless retained, the end of its buffers."""
+    op = f.op("backward", node, HOST, receiver=root, arguments=args, inputs=[base], passes=False, sunk=[Sink.BACKWARD])
+    for maker in root.defs:
+        maker.proven = True
+    if not any(a.name in ("retain_graph", "create_graph") and a.value.const is not False for a in args):
+        for maker in root.defs:
+            for source in upstream(maker):
+                if op not in source.freed:
+                    source.freed.append(op)
+    return op
+
+
+def grad(f: Frame, node: cst.Call, args: list[Argument]) -> Value:
+    """`torch.autograd.grad(outputs, inputs, …)`: a backward whose results carry a graph only with create_graph."""
+    op = walk(f, node, args[0].value, args) if args else None
+    creates = any(a.name == "create_graph" and a.value.const is not False for a in args)
+    value = f.tensor([a.value for a in args[:2]]) if creates else Value(kind=Kind.TENSOR, graph=Fact.NO)
+    inputs = [a.value for a in args[:2]] if creates else []
+    result = f.op("torch.autograd.grad", node, replace(value, kind=Kind.TENSOR), arguments=args if creates else (),
+                  inputs=inputs, passes=creates)
+    if op is not None and creates:
+        op.freed.clear()
+    return replace(result.value, kind=Kind.UNKNOWN)

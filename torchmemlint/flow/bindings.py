@@ -1,0 +1,144 @@
+"""Binding targets: names, attributes, subscripts, unpacking, augmented assignment."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import libcst as cst
+
+from torchmemlint.flow.dispatch import evaluate
+from torchmemlint.flow.frame import Frame, dotted
+from torchmemlint.flow.graph import Argument, Sink
+from torchmemlint.flow.holders import extend, holders_of, load, outliving
+from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value
+
+
+def assign(f: Frame, target: cst.CSTNode, value: Value, value_node: cst.BaseExpression | None) -> None:
+    """Bind `value` to an assignment target of any form."""
+    if isinstance(target, cst.Name):
+        _name(f, target, value, value_node)
+    elif isinstance(target, cst.Attribute):
+        _attribute(f, target, value, value_node, "assign")
+    elif isinstance(target, cst.Subscript):
+        _subscript(f, target, value, value_node, "setitem")
+    elif isinstance(target, (cst.Tuple, cst.List)):
+        _unpack(f, target, value, value_node)
+    elif isinstance(target, (cst.StarredElement, cst.AsName)):
+        assign(f, target.value if isinstance(target, cst.StarredElement) else target.name, UNKNOWN, None)
+
+
+def _name(f: Frame, target: cst.Name, value: Value, value_node: cst.BaseExpression | None) -> None:
+    name = target.value
+    if name in f.shared:
+        op = f.store(load(f, name, target), target, value, value_node, "assign", sunk=[Sink.GLOBAL], path=name)
+        f.bind(name, replace(value, defs=value.defs or (op,)))
+        return
+    if value.defs:
+        f.op("bind", target, value, inputs=[value], passes=False, path=name)
+    f.bind(name, value)
+
+
+def subscript_key(f: Frame, node: cst.Subscript) -> Any:
+    """The constant key of a subscript with one plain index, else None."""
+    if len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Index):
+        return evaluate(f, node.slice[0].slice.value).const
+    return None
+
+
+def is_object_state(f: Frame, path: str) -> bool:
+    """Is the path's root an object that outlives the call: self, cls, a parameter, or a global?"""
+    root = path.partition(".")[0]
+    value = f.read(root)
+    return value is None or any(op.name in ("param", "load") for op in value.defs)
+
+
+def _attribute(f: Frame, target: cst.Attribute, value: Value, node: cst.BaseExpression | None, how: str) -> None:
+    base = evaluate(f, target.value)
+    path = dotted(target)
+    if target.attr.value == "requires_grad" and value.const is False:
+        freeze(f, base)
+    if target.attr.value in ("data", "grad") and base.kind is not Kind.INSTANCE:
+        f.op("write", target, HOST, receiver=base, inputs=[value], passes=False, path=path)
+        return
+    if path is None or base.kind is Kind.EXTERNAL:
+        f.op("store", target, value, inputs=[value], sunk=[Sink.ATTRIBUTE], path=path)
+        return
+    kind = Sink.GLOBAL if base.kind in (Kind.CLASS, Kind.FUNCTION) else Sink.ATTRIBUTE
+    sunk = [kind] if kind is Sink.GLOBAL or is_object_state(f, path) else []
+    f.store(load(f, path, target, fresh=False), target, value, node, how, sunk=sunk, path=path)
+    f.bind(path, value)
+
+
+def freeze(f: Frame, parameter: Value) -> None:
+    """`p.requires_grad = False` for the parameters of a module: the module records no gradients of its own."""
+    for op in parameter.defs:
+        for source in (op, *op.inputs):
+            if source.name == "parameters" and source.path is not None:
+                f.frozen.add(source.path)
+                module = f.read(source.path)
+                if module is not None:
+                    f.bind(source.path, replace(module, trainable=Fact.NO))
+
+
+def _subscript(f: Frame, target: cst.Subscript, value: Value, node: cst.BaseExpression | None, how: str) -> None:
+    base = evaluate(f, target.value)
+    key = subscript_key(f, target)
+    if base.kind is Kind.TENSOR:
+        graph, params = f.derived([base, value])
+        op = f.op("torch.setitem", target, replace(base, graph=graph, params=params), receiver=base,
+                  arguments=[Argument(None, value, node)] if node is not None else (), inputs=[value])
+        path = dotted(target.value)
+        if path is not None and f.read(path) is not None:
+            f.bind(path, op.value)
+        return
+    for holder in holders_of(f, target.value, base):
+        f.store(holder, target, value, node, how, path=dotted(target.value), sunk=outliving(holder))
+    path = dotted(target.value)
+    known = f.read(path) if path else None
+    if known is not None and isinstance(known.elements, dict) and key is not None:
+        f.bind(path or "", replace(known, elements={**known.elements, key: value}))
+
+
+def _unpack(f: Frame, target: cst.Tuple | cst.List, value: Value, node: cst.BaseExpression | None) -> None:
+    known = value.elements if isinstance(value.elements, tuple) else ()
+    exact = len(known) == len(target.elements) and not any(
+        isinstance(e, cst.StarredElement) for e in target.elements
+    )
+    for position, element in enumerate(target.elements):
+        if isinstance(element, cst.StarredElement):
+            assign(f, element.value, replace(UNKNOWN, graph=value.graph, params=value.params, defs=value.defs), None)
+            continue
+        part = known[position] if exact else member(value)
+        assign(f, element.value, part, node)
+
+
+def member(value: Value) -> Value:
+    """What is known of one member of an unpacked or iterated value."""
+    kind = value.kind if value.kind in (Kind.TENSOR, Kind.HOST) else Kind.UNKNOWN
+    return Value(kind=kind, graph=value.graph, params=value.params, defs=value.defs, device=value.device)
+
+
+def augment(f: Frame, node: cst.AugAssign) -> None:
+    """`target op= value`."""
+    value = evaluate(f, node.value)
+    target = node.target
+    old = evaluate(f, target)
+    if old.kind is Kind.CONTAINER and isinstance(node.operator, (cst.AddAssign, cst.BitOrAssign)):
+        extend(f, node, target, old, value, node.value)
+        return
+    if old.kind is Kind.HOST and value.kind is Kind.HOST:
+        new = HOST
+    elif old.kind is Kind.TENSOR or value.kind is Kind.TENSOR:
+        new = f.tensor([old, value], scalar=max(old.scalar, value.scalar) if old.kind is Kind.TENSOR else value.scalar)
+    else:
+        graph, params = f.derived([old, value])
+        new = Value(graph=graph, params=params)
+    op = f.op("arith", node, new, receiver=old, inputs=[value], arguments=[Argument(None, value, node.value)],
+              path=dotted(target))
+    if isinstance(target, cst.Name):
+        _name(f, target, op.value, node.value)
+    elif isinstance(target, cst.Attribute):
+        _attribute(f, target, op.value, node.value, "accumulate")
+    elif isinstance(target, cst.Subscript):
+        _subscript(f, target, op.value, node.value, "accumulate")

@@ -1,0 +1,201 @@
+"""Questions about callers: under which grad mode is a function called, with what, and where do its results go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from torchmemlint.flow.graph import Argument, Mode, Op, Sink, downstream, sinks
+from torchmemlint.flow.project_calls import bound_values
+from torchmemlint.flow.summary import plain
+from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, join
+from torchmemlint.index.model import FunctionInfo
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from torchmemlint.flow.function import FunctionFlow
+    from torchmemlint.flow.program import Program
+
+CANDIDATES = 40  # functions looked through for calls of one function
+CALLER_DEPTH = 4  # how far up a question goes
+
+
+@dataclass(frozen=True)
+class CallSite:
+    """One call of a function found in the project."""
+
+    flow: FunctionFlow
+    op: Op
+
+
+@dataclass(frozen=True)
+class Sites:
+    """The known calls of a function. `complete`: every mention of it in the project is one of them."""
+
+    calls: tuple[CallSite, ...] = ()
+    complete: bool = False
+
+
+class Callers:
+    """Answers about callers, made on demand and kept."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._sites: dict[str, Sites] = {}
+        self._asking: set[str] = set()
+
+    def sites(self, info: FunctionInfo) -> Sites:
+        """The calls of `info` in the project."""
+        key = self.program.key(info)
+        if key not in self._sites:
+            if key in self._asking or len(self._asking) > CALLER_DEPTH:
+                return Sites()
+            self._asking.add(key)
+            try:
+                self._sites[key] = self._search(info, key)
+            finally:
+                self._asking.discard(key)
+        return self._sites[key]
+
+    def _search(self, info: FunctionInfo, key: str) -> Sites:
+        candidates = self.program.project.callers(info)
+        if len(candidates) > CANDIDATES:
+            return Sites()
+        owner = self.program.project.owner(info) if info.owner else None
+        wanted = {info.id} | ({owner.id} if owner is not None and info.name == "__init__" else set())
+        calls, unseen = [], False
+        for candidate in candidates:
+            flow = self.program.flow(candidate)
+            if flow is None:
+                unseen = True
+                continue
+            found = [op for op in flow.ops if op.callee in wanted and self._same(op, info)]
+            calls += [CallSite(flow, op) for op in found]
+            unseen = unseen or self._escapes(flow, key)
+        return Sites(tuple(calls), bool(calls) and not unseen)
+
+    def _same(self, op: Op, info: FunctionInfo) -> bool:
+        """Ids may repeat over folders; the file that is called must be this one."""
+        called = op.target
+        return called is None or called == info.path
+
+    @staticmethod
+    def _escapes(flow: FunctionFlow, key: str) -> bool:
+        """Is the function itself handed on as a value (a callback, a thread's target)?"""
+        return any(a.value.kind is Kind.FUNCTION and a.value.name == key for op in flow.ops for a in op.arguments)
+
+    # -- arguments ----------------------------------------------------------------------------------------------
+
+    def argument(self, info: FunctionInfo, position: int) -> Value:
+        """What the callers pass for a parameter, joined; UNKNOWN where there is no call or they differ."""
+        found: Value | None = None
+        for site in self.sites(info).calls:
+            bound = self.bound(info, site.op)
+            given = bound[position] if position < len(bound) else None
+            if given is None:
+                continue
+            value = self._settled(site, given.value)
+            found = value if found is None else join(found, value)
+        return found if found is not None else UNKNOWN
+
+    def _settled(self, site: CallSite, value: Value) -> Value:
+        """A caller that passes on its own parameter: ask its callers."""
+        if value.kind is Kind.UNKNOWN and len(value.params) == 1 and all(op.name == "param" for op in value.defs):
+            (position,) = value.params
+            value = self.argument(site.flow.info, position)
+        return replace(plain(value), params=frozenset(), const=None)
+
+    def bound(self, info: FunctionInfo, op: Op) -> list[Argument | None]:
+        """The arguments of a call by parameter position."""
+        constructs = op.name == "construct"
+        receiver = UNKNOWN if constructs else op.receiver
+        node: cst.BaseExpression = op.node  # type: ignore[assignment]
+        return bound_values(info, op.arguments, receiver, node)
+
+    def context(self, info: FunctionInfo) -> list[Value | None]:
+        """For each parameter what the callers pass, for a second interpretation under that assumption."""
+        return [self.argument(info, i) for i in range(len(info.parameters))] if self.sites(info).calls else []
+
+    # -- grad mode ----------------------------------------------------------------------------------------------
+
+    def entered(self, info: FunctionInfo, depth: int = 0) -> Fact:
+        """Is the function entered with grad on? NO: every known call turns it off; MAYBE: no call is known."""
+        calls = self.sites(info).calls
+        if not calls or depth > CALLER_DEPTH:
+            return Fact.MAYBE
+        facts = {self._mode(site, depth) for site in calls}
+        return Fact.YES if Fact.YES in facts else Fact.NO if facts == {Fact.NO} else Fact.MAYBE
+
+    def _mode(self, site: CallSite, depth: int) -> Fact:
+        if site.op.mode is Mode.OFF:
+            return Fact.NO
+        if site.op.mode is Mode.UNKNOWN:
+            return Fact.MAYBE
+        if site.op.mode is Mode.ON or not site.flow.info.name:
+            return Fact.YES
+        above = self.entered(site.flow.info, depth + 1)
+        return Fact.YES if above is Fact.MAYBE else above
+
+    def mode_of_parameter_calls(self, flow: FunctionFlow) -> Mode | None:
+        """The grad mode under which a decorator calls its argument, if it is the same at each call."""
+        names = {p.name for p in flow.info.parameters[:1]}
+        modes = {op.mode for op in flow.named("?call") if op.callee in names}
+        return modes.pop() if len(modes) == 1 and modes & {Mode.OFF, Mode.ON} else None
+
+    # -- results ------------------------------------------------------------------------------------------------
+
+    def result_sinks(self, info: FunctionInfo, depth: int = 0) -> frozenset[Sink]:
+        """Where the results of all known calls end; RETURNED stays in it where a caller is out of sight."""
+        sites = self.sites(info)
+        if not sites.calls or depth > CALLER_DEPTH:
+            return frozenset({Sink.RETURNED})
+        found: set[Sink] = set()
+        for site in sites.calls:
+            ends = set(sinks(site.op))
+            if Sink.RETURNED in ends:
+                ends.discard(Sink.RETURNED)
+                ends |= self.returned(site.flow, depth + 1)
+            found |= ends
+        if not sites.complete:
+            found.add(Sink.UNKNOWN_CALL)
+        return frozenset(found)
+
+    def returned(self, flow: FunctionFlow, depth: int = 0) -> frozenset[Sink]:
+        """Where what the function returns ends: by its framework, by its being a forward, by its callers."""
+        if self.program.returns_loss(flow.info) or flow.info.name in ("forward", "__call__"):
+            return frozenset({Sink.BACKWARD})
+        return self.result_sinks(flow.info, depth)
+
+    def sinks(self, flow: FunctionFlow, op: Op) -> frozenset[Sink]:
+        """Where the graph of an operation's result ends, callers included."""
+        ends = set(sinks(op))
+        if Sink.RETURNED in ends:
+            ends.discard(Sink.RETURNED)
+            ends |= self.returned(flow)
+        return frozenset(ends)
+
+    # -- attributes ---------------------------------------------------------------------------------------------
+
+    def attribute_sinks(self, owner_path: str, attribute: str) -> frozenset[Sink]:
+        """Where what is read from attributes of that name ends, over all readers in the project."""
+        readers = self.program.project.attribute_readers(attribute)
+        if len(readers) > CANDIDATES:
+            return frozenset({Sink.UNKNOWN_CALL})
+        found: set[Sink] = set()
+        for reader in readers:
+            flow = self.program.flow(reader)
+            if flow is None:
+                found.add(Sink.UNKNOWN_CALL)
+                continue
+            for op in flow.named("load"):
+                if op.path is not None and op.path.rpartition(".")[2] == attribute:
+                    found |= self.sinks(flow, op) - self._own_stores(op)
+        return frozenset(found)
+
+    @staticmethod
+    def _own_stores(op: Op) -> set[Sink]:
+        """Storing back into the same attribute (`self.total += x`) is no end of its own."""
+        stores = {s.op for s in op.stores}
+        others = [o for o in downstream(op) if Sink.ATTRIBUTE in o.sunk and o not in stores]
+        return set() if others else {Sink.ATTRIBUTE}

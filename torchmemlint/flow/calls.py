@@ -1,0 +1,162 @@
+"""Calls: who is called, and what the call does to values, holders and grad mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import libcst as cst
+
+from torchmemlint import knowledge
+from torchmemlint.flow import expressions, externals, holders, modules, project_calls, tensors
+from torchmemlint.flow.backward import backward_call
+from torchmemlint.flow.contexts import apply_effect
+from torchmemlint.flow.dispatch import EXPRESSIONS, INVOKE, evaluate, invoke, unknown
+from torchmemlint.flow.frame import Frame, dotted
+from torchmemlint.flow.graph import Argument, Sink
+from torchmemlint.flow.values import HOST, Fact, Kind, Value
+
+MODULE_EVIDENCE = frozenset(
+    "eval train parameters named_parameters modules named_modules children register_forward_hook half".split()
+)
+CALLABLE = frozenset({Kind.EXTERNAL, Kind.FUNCTION, Kind.CLASS, Kind.MODULE, Kind.INSTANCE})
+OPTIMIZER_EVIDENCE = frozenset({"step", "zero_grad", "param_groups"})
+
+
+def call(f: Frame, node: cst.Call) -> Value:
+    """The value of a call expression."""
+    func = node.func
+    if not isinstance(func, cst.Attribute):
+        callee = evaluate(f, func)
+        return invoke(f, node, callee, arguments(f, node))
+    path = dotted(func)
+    bound = f.read(path) if path is not None else None
+    if bound is not None and bound.kind in CALLABLE:
+        return invoke(f, node, bound, arguments(f, node))
+    base = evaluate(f, func.value)
+    if base.kind is Kind.EXTERNAL and base.const is None:
+        callee = f.program.global_value(f.unit.index, f"{base.name}.{func.attr.value}")
+        return invoke(f, node, callee, arguments(f, node))
+    return method(f, node, func, base, arguments(f, node))
+
+
+def arguments(f: Frame, node: cst.Call) -> list[Argument]:
+    """The evaluated arguments in order."""
+    return [
+        Argument(a.keyword.value if a.keyword is not None else a.star or None, evaluate(f, a.value), a.value)
+        for a in node.args
+    ]
+
+
+def _unproven(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> Value:
+    """Call a value of unknown kind: a module where other uses of its path prove it one."""
+    path = dotted(node.func)
+    if path is not None and f.evidence.get(path) is Kind.MODULE:
+        return modules.forward(f, node, replace(callee, kind=Kind.MODULE, trainable=Fact.YES), args)
+    if path is not None:
+        f.unsettled.add(path)
+    return unknown(f, node, args, callee)
+
+
+def method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: list[Argument]) -> Value:
+    """A method call on a value."""
+    name = func.attr.value
+    consumed = backward_call(f, node, func, base, args)
+    if consumed is not None:
+        return consumed
+    _witness(f, func, base)
+    handler = METHODS.get(base.kind)
+    result = handler(f, node, func, base, args) if handler is not None else None
+    if result is not None:
+        return result
+    if base.kind is Kind.HOST:
+        return _host_method(f, node, base, args)
+    if name == "enter_context" and args and args[0].value.name == "context":
+        apply_effect(f, args[0].value)
+        return HOST
+    if base.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS):
+        value = expressions.attribute_of(f, func, base, dotted(func))
+        if value.kind in CALLABLE:
+            return invoke(f, node, value, args)
+        path = dotted(func)
+        if path is not None and f.evidence.get(path) is Kind.MODULE:
+            return invoke(f, node, replace(value, kind=Kind.MODULE, trainable=Fact.YES), args)
+        if path is not None:
+            f.unsettled.add(path)
+        return unknown(f, node, args, value)
+    return _unknown_method(f, node, func, base, args)
+
+
+def _witness(f: Frame, func: cst.Attribute, base: Value) -> None:
+    """A method's name proves the kind of an unknown receiver."""
+    if base.kind is not Kind.UNKNOWN:
+        return
+    path = dotted(func.value)
+    if path is None:
+        return
+    if func.attr.value in MODULE_EVIDENCE:
+        f.evidence[path] = Kind.MODULE
+    elif func.attr.value in OPTIMIZER_EVIDENCE:
+        f.evidence.setdefault(path, Kind.OPTIMIZER)
+
+
+def _host_method(f: Frame, node: cst.Call, base: Value, args: list[Argument]) -> Value:
+    if base.defs or any(a.value.defs for a in args):
+        f.op("host", node, HOST, receiver=base, arguments=args, passes=False, sunk=[Sink.HOST])
+    return HOST
+
+
+def _unknown_method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: list[Argument]) -> Value:
+    """A method of an unknown object: a tensor's where only tensors have it, a container's where it stores."""
+    name = func.attr.value
+    path = dotted(func.value)
+    proven = f.evidence.get(path) if path is not None else None
+    if proven is Kind.MODULE:
+        return modules.method(f, node, func, replace(base, kind=Kind.MODULE, trainable=Fact.YES), args)
+    if proven is Kind.OPTIMIZER and name in OPTIMIZER_EVIDENCE:
+        return f.op(name, node, HOST, receiver=base, receiver_node=func.value, arguments=args, passes=False).value
+    if tensors.distinctive(name):
+        return tensors.method(f, node, func, replace(base, kind=Kind.TENSOR), args)
+    fact = knowledge.container_method(name)
+    if fact is not None and fact.stores is not None and not fact.reads and name != "update":
+        result = holders.method(f, node, func, holders.unknown_holder(base), args)
+        return result if result is not None else HOST
+    if knowledge.detaching_call(name):
+        return externals.to_host(f, node, args)
+    graph, params = f.derived([base, *(a.value for a in args)])
+    op = f.op("?call", node, Value(graph=min(graph, Fact.MAYBE) if not params else graph, params=params), receiver=base,
+              receiver_node=func.value, arguments=args, sunk=[Sink.UNKNOWN_CALL], callee=f"?.{name}", path=path)
+    return op.value
+
+
+def _optimizer_method(
+    f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: list[Argument]
+) -> Value | None:
+    return f.op(func.attr.value, node, HOST, receiver=base, receiver_node=func.value, arguments=args, passes=False).value
+
+
+def _scaler_method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: list[Argument]) -> Value | None:
+    if func.attr.value == "scale" and args:
+        return f.op("arith", node, f.tensor([args[0].value], scalar=Fact.YES), arguments=args).value
+    return f.op(func.attr.value, node, HOST, receiver=base, arguments=args, passes=False).value
+
+
+Method = Callable[[Frame, cst.Call, cst.Attribute, Value, list[Argument]], "Value | None"]
+METHODS: dict[Kind, Method] = {
+    Kind.TENSOR: tensors.method,
+    Kind.CONTAINER: holders.method,
+    Kind.MODULE: modules.method,
+    Kind.INSTANCE: project_calls.method,
+    Kind.CLASS: project_calls.class_method,
+    Kind.OPTIMIZER: _optimizer_method,
+    Kind.SCALER: _scaler_method,
+}
+INVOKE |= {
+    Kind.EXTERNAL: externals.call,
+    Kind.FUNCTION: project_calls.function,
+    Kind.CLASS: project_calls.construct,
+    Kind.MODULE: modules.forward,
+    Kind.INSTANCE: project_calls.instance,
+    Kind.UNKNOWN: _unproven,
+}
+EXPRESSIONS[cst.Call] = call

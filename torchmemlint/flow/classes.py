@@ -1,0 +1,145 @@
+"""What the project's classes and module levels say of attributes and names: kinds from where they are assigned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from torchmemlint.flow.graph import Op, Store
+from torchmemlint.flow.summary import plain
+from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, join
+from torchmemlint.index.model import ClassInfo, FileIndex, FunctionInfo
+
+if TYPE_CHECKING:
+    from torchmemlint.flow.function import FunctionFlow
+    from torchmemlint.flow.program import Program
+
+ASSIGNING_METHODS = 6  # methods looked through for the assignment of an attribute
+
+
+class Classes:
+    """Facts about attributes, made on demand."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._attributes: dict[tuple[str, str], Value] = {}
+        self._variables: dict[tuple[str, str], Value] = {}
+        self._trainable: dict[str, Fact] = {}
+
+    def attribute(self, key: str | None, name: str) -> Value:
+        """The value of attribute `name` of an object of the class of that key."""
+        info = self.program.class_(key)
+        if info is None or key is None:
+            return UNKNOWN
+        if (key, name) not in self._attributes:
+            self._attributes[key, name] = UNKNOWN
+            self._attributes[key, name] = self._find(info, name)
+        return self._attributes[key, name]
+
+    def _find(self, info: ClassInfo, name: str) -> Value:
+        method = self.program.project.method(info, name)
+        if method is not None:
+            return UNKNOWN
+        values = []
+        for assigner in self.assigners(info, name):
+            value = self._assigned(assigner, name)
+            if value is not None:
+                values.append(value)
+                if assigner.name == "__init__":
+                    break
+        declared = self._declared(info, name)
+        if not values:
+            return declared
+        value = values[0]
+        for other in values[1:]:
+            value = join(value, other)
+        return declared if value.kind is Kind.UNKNOWN and declared.kind is not Kind.UNKNOWN else value
+
+    def _declared(self, info: ClassInfo, name: str) -> Value:
+        for owner in self.program.project.mro(info):
+            if name in owner.fields:
+                return self.program.annotation(self.program.project.files[owner.path], owner.fields[name])
+        return UNKNOWN
+
+    def assigners(self, info: ClassInfo, name: str) -> Iterator[FunctionInfo]:
+        """Methods that may assign the attribute, `__init__` first, the class's own before its bases'."""
+        count = 0
+        for owner in self.program.project.mro(info):
+            functions = self.program.project.files[owner.path].functions
+            methods = [functions[m] for m in owner.methods.values() if m in functions and name in functions[m].words]
+            for method in sorted(methods, key=lambda m: (m.name != "__init__", m.line)):
+                count += 1
+                if count > ASSIGNING_METHODS:
+                    return
+                yield method
+
+    def _assigned(self, method: FunctionInfo, name: str) -> Value | None:
+        flow = self.program.flow(method)
+        if flow is None or not method.parameters:
+            return None
+        path = f"{method.parameters[0].name}.{name}"
+        stores = [s for op in flow.named("load") if op.path == path for s in op.stores if s.how == "assign"]
+        if not stores:
+            return None
+        value = stores[0].value
+        for store in stores[1:]:
+            value = join(value, store.value)
+        value = self._settled(method, value, stores)
+        if path in flow.frame.frozen:
+            value = replace(value, trainable=Fact.NO)
+        return self._outside(value)
+
+    def _settled(self, method: FunctionInfo, value: Value, stores: list[Store]) -> Value:
+        """A parameter stored on the object: what the constructors' callers pass."""
+        if value.kind is not Kind.UNKNOWN or len(value.params) != 1 or method.name != "__init__":
+            return value
+        (position,) = value.params
+        if not all(op.name == "param" for s in stores for op in s.value.defs):
+            return value
+        known = self.program.callers.argument(method, position)
+        return known if known.kind is not Kind.UNKNOWN else value
+
+    @staticmethod
+    def _outside(value: Value) -> Value:
+        """The value as another method meets it: its parameters are not that method's, its members may have changed."""
+        graph = Fact.MAYBE if value.params else value.graph
+        value = replace(plain(value), graph=graph, params=frozenset())
+        if value.kind is Kind.CONTAINER:
+            return replace(value, elements=None)
+        return replace(value, const=None)
+
+    def trainable(self, info: ClassInfo) -> Fact:
+        """Has a module of this class parameters that require grad? NO where its constructor freezes them all."""
+        key = self.program.key(info)
+        if key not in self._trainable:
+            self._trainable[key] = Fact.YES
+            method = self.program.project.method(info, "__init__")
+            flow = self._freezing(method) if method is not None else None
+            if flow is not None and flow.info.parameters and flow.info.parameters[0].name in flow.frame.frozen:
+                self._trainable[key] = Fact.NO
+        return self._trainable[key]
+
+    def _freezing(self, method: FunctionInfo) -> FunctionFlow | None:
+        return self.program.flow(method) if not method.words.isdisjoint({"requires_grad", "requires_grad_"}) else None
+
+    # -- module level -------------------------------------------------------------------------------------------
+
+    def module_variable(self, index: FileIndex, name: str) -> Value:
+        """What a module-level variable holds after the module's body has run."""
+        key = (index.path, name)
+        if key not in self._variables:
+            self._variables[key] = UNKNOWN
+            self._variables[key] = self._variable(index, name)
+        return self._variables[key]
+
+    def _variable(self, index: FileIndex, name: str) -> Value:
+        body = index.functions.get(f"{index.module}:")
+        flow = self.program.flow(body) if body is not None else None
+        value = flow.frame.state.env.get(name) if flow is not None else None
+        return self._outside(value) if value is not None else UNKNOWN
+
+
+def loads(flow: FunctionFlow, attribute: str) -> list[Op]:
+    """The operations of a function that read an attribute of that name, of whatever object."""
+    return [op for op in flow.named("load") if op.path is not None and op.path.rpartition(".")[2] == attribute]

@@ -1,0 +1,301 @@
+"""Expressions: what each evaluates to. One small function a node type, found through a table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import libcst as cst
+
+from torchmemlint.flow import bindings, scope
+from torchmemlint.flow.dispatch import EXPRESSIONS, evaluate
+from torchmemlint.flow.frame import Closure, Frame, dotted
+from torchmemlint.flow.graph import Argument, Sink
+from torchmemlint.flow.holders import element_of, literal, load
+from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Layout, Value, join
+
+METADATA = frozenset(
+    "shape ndim dtype device layout is_cuda is_leaf requires_grad grad_fn names itemsize nbytes is_sparse is_cpu".split()
+)
+DETACHED = frozenset({"data", "grad"})
+SHUFFLED = frozenset({"T", "mT", "H", "mH"})
+
+
+def _name(f: Frame, node: cst.Name) -> Value:
+    value = f.read(node.value)
+    return value if value is not None else scope.lookup(f, node)
+
+
+def _attribute(f: Frame, node: cst.Attribute) -> Value:
+    path = dotted(node)
+    if path is not None:
+        value = f.read(path)
+        if value is not None:
+            return value
+    return attribute_of(f, node, evaluate(f, node.value), path)
+
+
+def attribute_of(f: Frame, node: cst.Attribute, base: Value, path: str | None) -> Value:
+    """The value of `base.attr` where no binding of the path is known."""
+    name = node.attr.value
+    if base.kind is Kind.EXTERNAL:
+        return f.program.global_value(f.unit.index, f"{base.name}.{name}")
+    if base.kind is Kind.TENSOR or (base.kind is Kind.UNKNOWN and name in METADATA):
+        return _tensor_attribute(f, node, base, name)
+    if base.kind is Kind.HOST:
+        return HOST
+    if isinstance(base.elements, dict) and name in base.elements:
+        return base.elements[name]
+    if path is not None and base.kind is not Kind.CONTAINER:
+        return load(f, path, node, base=base).value
+    graph, params = f.derived([base])
+    return f.op("load", node, Value(graph=graph, params=params), inputs=[base]).value
+
+
+def _tensor_attribute(f: Frame, node: cst.Attribute, base: Value, name: str) -> Value:
+    if name in METADATA:
+        return HOST
+    if name in DETACHED:
+        value = replace(base, graph=Fact.NO, params=frozenset(), defs=(), shares=base.defs if name == "data" else ())
+        return f.op(f"torch.{name}", node, value, receiver=base, receiver_node=node.value, passes=False).value
+    layout = Layout.STRIDED if name in SHUFFLED else base.layout
+    value = f.tensor([base], layout=layout, shares=base.defs, dtype=base.dtype, device=base.device)
+    return f.op(f"torch.{name}", node, value, receiver=base, receiver_node=node.value).value
+
+
+def _subscript(f: Frame, node: cst.Subscript) -> Value:
+    base = evaluate(f, node.value)
+    key = bindings.subscript_key(f, node)
+    if base.kind is Kind.HOST:
+        return HOST
+    if base.kind is Kind.TENSOR:
+        return _index(f, node, base)
+    if isinstance(base.elements, dict) and key in base.elements:
+        return base.elements[key]
+    if isinstance(base.elements, tuple) and isinstance(key, int) and -len(base.elements) <= key < len(base.elements):
+        if all(not op.stores for op in base.defs):
+            return base.elements[key]
+    if base.kind is Kind.CONTAINER:
+        return _member(f, node, base)
+    graph, params = f.derived([base])
+    return f.op("load", node, Value(graph=graph, params=params), inputs=[base], path=dotted(node.value)).value
+
+
+def _member(f: Frame, node: cst.Subscript, base: Value) -> Value:
+    if any(isinstance(s.slice, cst.Slice) for s in node.slice):
+        return f.op("read", node, replace(base, elements=None), inputs=[base]).value
+    return element_of(f, node, base) if base.defs or base.elements else UNKNOWN
+
+
+def _index(f: Frame, node: cst.Subscript, base: Value) -> Value:
+    """Basic indexing gives a view; a tensor or list index gathers into a fresh tensor."""
+    arguments, gathers, sliced = [], False, False
+    for element in node.slice:
+        if isinstance(element.slice, cst.Slice):
+            sliced = sliced or element.slice.lower is not None or element.slice.upper is not None
+            for bound in (element.slice.lower, element.slice.upper, element.slice.step):
+                if bound is not None:
+                    evaluate(f, bound)
+            continue
+        value = evaluate(f, element.slice.value)
+        arguments.append(Argument(None, value, element.slice.value))
+        gathers = gathers or value.kind in (Kind.TENSOR, Kind.CONTAINER)
+        gathers = gathers or (value.kind is Kind.UNKNOWN)
+    first_only = len(node.slice) == 1
+    layout = Layout.CONTIGUOUS if gathers else base.layout if first_only else Layout.STRIDED
+    value = f.tensor([base], layout=layout, shares=() if gathers else base.defs, dtype=base.dtype, device=base.device)
+    name = "torch.index" if gathers else "torch.getitem"
+    return f.op(name, node, value, receiver=base, receiver_node=node.value, arguments=arguments).value
+
+
+def _binary(f: Frame, node: cst.BinaryOperation) -> Value:
+    left, right = evaluate(f, node.left), evaluate(f, node.right)
+    if left.kind is Kind.HOST and right.kind is Kind.HOST and not (left.defs or right.defs):
+        return HOST
+    if Kind.TENSOR in (left.kind, right.kind):
+        value = f.tensor([left, right], device=left.device or right.device, scalar=min(_scalar(left), _scalar(right)))
+    elif left.kind is Kind.CONTAINER and isinstance(node.operator, (cst.Add, cst.Multiply)):
+        graph, params = f.derived([left, right])
+        value = Value(kind=Kind.CONTAINER, graph=graph, params=params)
+    else:
+        graph, params = f.derived([left, right])
+        value = Value(kind=Kind.HOST if left.kind is right.kind is Kind.HOST else Kind.UNKNOWN, graph=graph, params=params)
+    name = "torch.matmul" if isinstance(node.operator, cst.MatrixMultiply) else "arith"
+    arguments = [Argument(None, left, node.left), Argument(None, right, node.right)]
+    return f.op(name, node, value, arguments=arguments).value
+
+
+def _scalar(value: Value) -> Fact:
+    return Fact.YES if value.kind is Kind.HOST else value.scalar
+
+
+def _unary(f: Frame, node: cst.UnaryOperation) -> Value:
+    value = evaluate(f, node.expression)
+    if isinstance(node.operator, cst.Not):
+        return HOST
+    if value.kind is Kind.HOST:
+        return HOST
+    graph, params = f.derived([value])
+    return f.op("arith", node, Value(kind=value.kind, graph=graph, params=params), inputs=[value]).value
+
+
+def _boolean(f: Frame, node: cst.BooleanOperation) -> Value:
+    return join(evaluate(f, node.left), evaluate(f, node.right))
+
+
+def _comparison(f: Frame, node: cst.Comparison) -> Value:
+    values = [evaluate(f, node.left), *(evaluate(f, c.comparator) for c in node.comparisons)]
+    if all(isinstance(c.operator, (cst.Is, cst.IsNot, cst.In, cst.NotIn)) for c in node.comparisons):
+        return HOST
+    kind = Kind.TENSOR if any(v.kind is Kind.TENSOR for v in values) else Kind.UNKNOWN
+    if all(v.kind is Kind.HOST for v in values):
+        return HOST
+    return f.op("compare", node, Value(kind=kind, graph=Fact.NO, dtype="bool"), inputs=values, passes=False).value
+
+
+def _conditional(f: Frame, node: cst.IfExp) -> Value:
+    evaluate(f, node.test)
+    return join(evaluate(f, node.body), evaluate(f, node.orelse))
+
+
+def _lambda(f: Frame, node: cst.Lambda) -> Value:
+    op = f.op("function", node, Value(kind=Kind.FUNCTION, graph=Fact.NO, const=node))
+    f.closures[node] = Closure(node, op, f.state.mode, getattr(f.closures.get(node), "calls", 0))
+    return op.value
+
+
+def _sequence(f: Frame, node: cst.Tuple | cst.List | cst.Set) -> Value:
+    members = [(e.value, evaluate(f, e.value)) for e in node.elements]
+    name = type(node).__name__.lower()
+    value = literal(f, node, name, members)
+    if any(isinstance(e, cst.StarredElement) for e in node.elements):
+        value = replace(value, elements=None)
+    return value
+
+
+def _dict(f: Frame, node: cst.Dict) -> Value:
+    elements: dict[Any, Value] | None = {}
+    values = []
+    for element in node.elements:
+        value = evaluate(f, element.value)
+        values.append(value)
+        key = evaluate(f, element.key).const if isinstance(element, cst.DictElement) else None
+        if key is None or elements is None:
+            elements = None
+        else:
+            elements[key] = value
+    graph, params = f.derived(values)
+    value = Value(kind=Kind.CONTAINER, graph=graph, params=params, elements=elements, name="dict")
+    return f.op("literal.dict", node, value, inputs=values).value
+
+
+def _comprehension(f: Frame, node: cst.ListComp | cst.SetComp | cst.GeneratorExp | cst.DictComp) -> Value:
+    """A comprehension is a loop that stores its element into the holder it makes."""
+    outer_env, outer_loops = f.state.env, f.loops
+    f.state.env = dict(outer_env)
+    holder = f.op("comprehension", node, Value(kind=Kind.CONTAINER, graph=Fact.NO, name=type(node).__name__))
+    clause: cst.CompFor | None = node.for_in
+    while clause is not None:
+        iterable = evaluate(f, clause.iter)
+        f.loops = (*f.loops, f.number(clause))
+        bindings.assign(f, clause.target, element_of(f, clause.iter, iterable), clause.iter)
+        for condition in clause.ifs:
+            evaluate(f, condition.test)
+        clause = clause.inner_for_in
+    element = node.value if isinstance(node, cst.DictComp) else node.elt
+    if isinstance(node, cst.DictComp):
+        evaluate(f, node.key)
+    value = evaluate(f, element)
+    f.store(holder, element, value, element, "comprehension")
+    f.state.env, f.loops = outer_env, outer_loops
+    graph, params = f.derived([value])
+    holder.value = replace(holder.value, graph=graph, params=params)
+    return holder.value
+
+
+def _yield(f: Frame, node: cst.Yield) -> Value:
+    if node.value is None:
+        f.yields.append(f.op("yield", node, HOST))
+        return UNKNOWN
+    inner = node.value.item if isinstance(node.value, cst.From) else node.value
+    value = evaluate(f, inner)
+    f.yields.append(f.op("yield", node, value, inputs=[value], sunk=[Sink.YIELDED] if f.depth == 0 else ()))
+    return UNKNOWN
+
+
+def _await(f: Frame, node: cst.Await) -> Value:
+    return evaluate(f, node.expression)
+
+
+def _walrus(f: Frame, node: cst.NamedExpr) -> Value:
+    value = evaluate(f, node.value)
+    bindings.assign(f, node.target, value, node.value)
+    return value
+
+
+def _formatted(f: Frame, node: cst.FormattedString) -> Value:
+    for part in node.parts:
+        if isinstance(part, cst.FormattedStringExpression):
+            to_host(f, part, evaluate(f, part.expression))
+    return HOST
+
+
+def _concatenated(f: Frame, node: cst.ConcatenatedString) -> Value:
+    evaluate(f, node.left)
+    evaluate(f, node.right)
+    return HOST
+
+
+def to_host(f: Frame, node: cst.CSTNode, value: Value) -> Value:
+    """`value` is turned into Python data: its graph ends here."""
+    if value.defs:
+        f.op("host", node, HOST, inputs=[value], passes=False, sunk=[Sink.HOST])
+    return HOST
+
+
+def _starred(f: Frame, node: cst.StarredElement) -> Value:
+    return evaluate(f, node.value)
+
+
+def _text(f: Frame, node: cst.SimpleString) -> Value:
+    raw = node.raw_value
+    return replace(HOST, const=raw) if "\\" not in raw else HOST
+
+
+def _integer(f: Frame, node: cst.Integer) -> Value:
+    return replace(HOST, const=int(node.value.replace("_", ""), 0) if len(node.value) < 20 else None)
+
+
+def _number(f: Frame, node: cst.CSTNode) -> Value:
+    return replace(HOST, const=0.5)
+
+
+EXPRESSIONS |= {
+    cst.Name: _name,
+    cst.Attribute: _attribute,
+    cst.Subscript: _subscript,
+    cst.BinaryOperation: _binary,
+    cst.UnaryOperation: _unary,
+    cst.BooleanOperation: _boolean,
+    cst.Comparison: _comparison,
+    cst.IfExp: _conditional,
+    cst.Lambda: _lambda,
+    cst.Tuple: _sequence,
+    cst.List: _sequence,
+    cst.Set: _sequence,
+    cst.Dict: _dict,
+    cst.ListComp: _comprehension,
+    cst.SetComp: _comprehension,
+    cst.GeneratorExp: _comprehension,
+    cst.DictComp: _comprehension,
+    cst.Yield: _yield,
+    cst.Await: _await,
+    cst.NamedExpr: _walrus,
+    cst.FormattedString: _formatted,
+    cst.ConcatenatedString: _concatenated,
+    cst.StarredElement: _starred,
+    cst.SimpleString: _text,
+    cst.Integer: _integer,
+    cst.Float: _number,
+    cst.Imaginary: _number,
+}

@@ -1,0 +1,210 @@
+"""Calls of library functions and classes, by the role that the knowledge tables give them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import libcst as cst
+
+from torchmemlint import knowledge
+from torchmemlint.flow import backward, contexts, tensors
+from torchmemlint.flow.dispatch import invoke, unknown
+from torchmemlint.flow.frame import Frame
+from torchmemlint.flow.graph import Argument, Sink
+from torchmemlint.flow.holders import element_of
+from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Layout, Value
+
+Args = list[Argument]
+
+
+def call(f: Frame, node: cst.Call, callee: Value, args: Args) -> Value:
+    """Call the library object `callee.name`."""
+    name = callee.name or ""
+    if callee.const is not None:
+        return UNKNOWN
+    special = SPECIAL.get(name)
+    if special is not None:
+        return special(f, node, args)
+    effect = knowledge.context_effect(name)
+    if effect in ("off", "on", "argument"):
+        return contexts.context(f, node, effect, name, args)
+    fact = knowledge.module_fact(name)
+    if fact is not None:
+        return _module(f, node, name, fact.parameters, args)
+    operator = knowledge.canonical(name)
+    if operator is not None:
+        return tensors.call(f, node, operator, args)
+    handler = ROLES.get(knowledge.role(name) or "")
+    if handler is not None:
+        return handler(f, node, name, args)
+    if name.startswith("torch.") and name.split(".")[1] in ("cuda", "distributed", "backends"):
+        return f.op("torch." + name.split(".", 1)[1], node, UNKNOWN, arguments=args, passes=False, callee=name).value
+    return unknown(f, node, args, callee)
+
+
+def to_host(f: Frame, node: cst.CSTNode, args: Sequence[Argument]) -> Value:
+    """A call that turns its arguments into Python or NumPy data, prints or logs them."""
+    if any(a.value.defs for a in args):
+        f.op("host", node, HOST, arguments=args, passes=False, sunk=[Sink.HOST])
+    return HOST
+
+
+def _host(f: Frame, node: cst.Call, name: str, args: Args) -> Value:
+    return to_host(f, node, args)
+
+
+def _module(f: Frame, node: cst.Call, name: str, parameters: str, args: Args) -> Value:
+    trainable = {"yes": Fact.YES, "no": Fact.NO}.get(parameters, Fact.MAYBE)
+    if parameters not in ("yes", "no") and args:  # Sequential, ModuleList: trainable as soon as one member is
+        facts = [m.trainable for a in args for m in _modules_in(a.value)]
+        trainable = max(facts) if facts else Fact.MAYBE
+    members = tuple(m for a in args for m in _modules_in(a.value)) or None
+    value = Value(kind=Kind.MODULE, graph=Fact.NO, name=name, trainable=trainable, elements=members)
+    return f.op("construct", node, value, arguments=args, callee=name).value
+
+
+def _modules_in(value: Value) -> list[Value]:
+    if value.kind is Kind.MODULE:
+        return [value]
+    if value.kind is Kind.CONTAINER:
+        members = value.elements if isinstance(value.elements, tuple) else tuple((value.elements or {}).values())
+        stored = [s.value for op in value.defs for s in op.stores]
+        return [m for m in (*members, *stored) if m.kind is Kind.MODULE]
+    return []
+
+
+def _of_kind(kind: Kind, **facts: Fact) -> Callable[[Frame, cst.Call, str, Args], Value]:
+    def make(f: Frame, node: cst.Call, name: str, args: Args) -> Value:
+        value = Value(kind=kind, graph=Fact.NO, name=name, **facts)  # type: ignore[arg-type]
+        return f.op("construct", node, value, arguments=args, passes=False, callee=name).value
+
+    return make
+
+
+def _wrapper(f: Frame, node: cst.Call, name: str, args: Args) -> Value:
+    """DataParallel(model), torch.compile(model): the module itself, as far as memory goes."""
+    if not args:
+        return UNKNOWN
+    return f.op("construct", node, args[0].value, arguments=args, callee=name).value
+
+
+def _factory(f: Frame, node: cst.Call, name: str, args: Args) -> Value:
+    """torch.zeros and its kin: a fresh leaf, with a graph only if requires_grad=True."""
+    wanted = next((a.value.const for a in args if a.name == "requires_grad"), False)
+    graph = Fact.NO if wanted is False else Fact.YES if wanted is True else Fact.MAYBE
+    value = Value(kind=Kind.TENSOR, graph=graph, layout=Layout.CONTIGUOUS, device=tensors.device_of(args),
+                  dtype=tensors.dtype_of(args))
+    bare = name.rpartition(".")[2]
+    return f.op(f"torch.{bare}", node, value, arguments=args, passes=False, callee=name).value
+
+
+def _passthrough(f: Frame, node: cst.Call, name: str, args: Args) -> Value:
+    """list(x), sorted(x), zip(a, b), copy.copy(x): a container of the same members."""
+    if not args:
+        return f.op("literal.list" if name != "dict" else "literal.dict", node, _empty(name)).value
+    values = [a.value for a in args]
+    graph, params = f.derived(values)
+    if name in ("next", "sum", "min", "max", "iter"):
+        return _reduced(f, node, name, args)
+    elements = None
+    if name == "enumerate":
+        elements = (HOST, element_of(f, args[0].node, args[0].value))
+    elif name == "zip" and all(a.name is None for a in args):
+        elements = tuple(element_of(f, a.node, a.value) for a in args)
+    if elements is not None:
+        item = Value(kind=Kind.CONTAINER, graph=graph, params=params, elements=elements, name="tuple")
+        item = f.op("item", node, item, inputs=values).value
+        return f.op("literal.list", node, Value(kind=Kind.CONTAINER, graph=graph, params=params, elements=(item,)),
+                    arguments=args, inputs=[item]).value
+    if name in ("copy.deepcopy", "copy.copy", "reversed", "list", "tuple", "sorted") and len(args) >= 1:
+        kept = args[0].value
+        kind = kept.kind if name.startswith("copy.") else Kind.CONTAINER
+        value = replace(kept, kind=kind, graph=graph, params=params, shares=())
+        return f.op("copy" if name.startswith("copy.") else "read", node, value, arguments=args, callee=name).value
+    value = Value(kind=Kind.CONTAINER, graph=graph, params=params)
+    return f.op("read", node, value, arguments=args, callee=name).value
+
+
+def _empty(name: str) -> Value:
+    return Value(kind=Kind.CONTAINER, graph=Fact.NO, elements={} if name == "dict" else (), name=name)
+
+
+def _reduced(f: Frame, node: cst.Call, name: str, args: Args) -> Value:
+    """sum / min / max / next of a container's members."""
+    source = args[0].value
+    member = element_of(f, args[0].node, source) if len(args) == 1 else source
+    if all(a.value.kind is Kind.HOST for a in args):
+        return HOST
+    graph, params = f.derived([member, source, *(a.value for a in args)])
+    value = Value(kind=member.kind, graph=graph, params=params, scalar=member.scalar)
+    return f.op("read" if name in ("next", "iter") else "arith", node, value, arguments=args, inputs=[member]).value
+
+
+def _loaded(f: Frame, node: cst.Call, name: str, args: Args) -> Value:
+    value = Value(graph=Fact.NO, name="checkpoint")
+    return f.op("torch.load", node, value, arguments=args, passes=False, callee=name).value
+
+
+def _checkpointed(f: Frame, node: cst.Call, name: str, args: Args) -> Value:
+    """checkpoint(fn, *inputs): the function is called with the rest."""
+    inputs = [a for a in args[1:] if a.name is None]
+    return invoke(f, node, args[0].value, inputs) if args else UNKNOWN
+
+
+def _super(f: Frame, node: cst.Call, args: Args) -> Value:
+    owner = f.program.project.owner(f.info)
+    for info in f.program.project.mro(owner)[1:] if owner is not None else ():
+        return f.program.instance(info)
+    return Value(kind=Kind.EXTERNAL, graph=Fact.NO, name="super", const="super")
+
+
+def _getattr(f: Frame, node: cst.Call, args: Args) -> Value:
+    graph, params = f.derived([args[0].value] if args else [])
+    return f.op("load", node, Value(graph=graph, params=params), arguments=args).value
+
+
+def _partial(f: Frame, node: cst.Call, args: Args) -> Value:
+    """functools.partial(fn, …): the function itself, as far as values flow."""
+    return args[0].value if args and args[0].value.kind in (Kind.CLASS, Kind.FUNCTION, Kind.MODULE) else UNKNOWN
+
+
+def _grad(f: Frame, node: cst.Call, args: Args) -> Value:
+    return backward.grad(f, node, args)
+
+
+def _backward(f: Frame, node: cst.Call, args: Args) -> Value:
+    if args:
+        backward.walk(f, node, args[0].value, args)
+    return HOST
+
+
+def _map(f: Frame, node: cst.Call, args: Args) -> Value:
+    """map(fn, xs): fn is called with the members."""
+    members = [Argument(None, element_of(f, a.node, a.value), a.node) for a in args[1:]]
+    value = invoke(f, node, args[0].value, members) if args else UNKNOWN
+    item = Value(kind=Kind.CONTAINER, graph=value.graph, params=value.params, elements=(value,))
+    return f.op("literal.list", node, item, inputs=[value]).value
+
+
+SPECIAL: dict[str, Callable[[Frame, cst.Call, Args], Value]] = {
+    "super": _super,
+    "getattr": _getattr,
+    "functools.partial": _partial,
+    "torch.autograd.grad": _grad,
+    "torch.autograd.backward": _backward,
+    "map": _map,
+}
+ROLES: dict[str, Callable[[Frame, cst.Call, str, Args], Value]] = {
+    "host": _host,
+    "optimizer": _of_kind(Kind.OPTIMIZER),
+    "scheduler": _of_kind(Kind.OPTIMIZER),
+    "scaler": _of_kind(Kind.SCALER),
+    "loader": _of_kind(Kind.LOADER),
+    "module_factory": _of_kind(Kind.MODULE, trainable=Fact.YES),
+    "wrapper": _wrapper,
+    "factory": _factory,
+    "passthrough": _passthrough,
+    "checkpoint_load": _loaded,
+    "checkpointing": _checkpointed,
+}

@@ -1,0 +1,197 @@
+"""The state of one abstract interpretation: environment, grad mode, loop nest, and the operations recorded so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, link
+from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, join
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchmemlint.flow.program import Program
+    from torchmemlint.flow.units import Unit
+    from torchmemlint.index.model import FunctionInfo
+
+INLINE_DEPTH = 3  # how deep calls of nested functions are followed
+
+
+class State:
+    """Environment and grad mode at one program point; `alive` is false after return, raise, break and continue."""
+
+    __slots__ = ("alive", "env", "mode")
+
+    def __init__(self, env: dict[str, Value], mode: Mode, alive: bool = True) -> None:
+        self.env, self.mode, self.alive = env, mode, alive
+
+    def fork(self) -> State:
+        """An independent copy for one branch."""
+        return State(dict(self.env), self.mode, self.alive)
+
+
+def merge(states: Sequence[State]) -> State:
+    """The state after branches that ended in `states`; dead ones do not count."""
+    living = [s for s in states if s.alive] or list(states)
+    first, *others = living
+    env, mode = first.env, first.mode
+    for other in others:
+        env = _joined(env, other.env)
+        mode = mode if mode is other.mode else Mode.UNKNOWN
+    return State(env, mode, any(s.alive for s in states))
+
+
+def _joined(a: dict[str, Value], b: dict[str, Value]) -> dict[str, Value]:
+    env = dict(a)
+    for name, value in b.items():
+        mine = a.get(name)
+        env[name] = value if mine is None else mine if mine is value else join(mine, value)
+    return env
+
+
+@dataclass(eq=False)
+class Closure:
+    """A nested function or lambda with the frame that defines it."""
+
+    node: cst.FunctionDef | cst.Lambda
+    op: Op
+    mode: Mode
+    calls: int = 0
+
+
+@dataclass(eq=False)
+class Frame:
+    """One run of the interpreter over one unit."""
+
+    program: Program
+    unit: Unit
+    info: FunctionInfo
+    state: State
+    ops: list[Op] = field(default_factory=list)
+    returns: list[Value] = field(default_factory=list)
+    yields: list[Op] = field(default_factory=list)
+    evidence: dict[str, Kind] = field(default_factory=dict)  # path -> kind that its method calls prove
+    unsettled: set[str] = field(default_factory=set)  # paths that were called while their kind was unknown
+    frozen: set[str] = field(default_factory=set)  # paths of modules whose parameters were frozen
+    closures: dict[cst.CSTNode, Closure] = field(default_factory=dict)
+    loops: tuple[int, ...] = ()
+    branches: tuple[int, ...] = ()
+    handlers: tuple[str, ...] = ()  # caught exception names of the except blocks around
+    depth: int = 0
+    statement: cst.CSTNode | None = None
+    shared: frozenset[str] = frozenset()  # names declared global (or nonlocal at depth 0)
+    exits: list[list[State]] = field(default_factory=list)  # of each loop around: states at break / continue
+    anchors: dict[str, cst.CSTNode] = field(default_factory=dict)  # path -> the node of its first load
+    table: dict[tuple[cst.CSTNode, str], Op] = field(default_factory=dict)
+    _numbers: dict[int, int] = field(default_factory=dict)
+
+    # -- operations ---------------------------------------------------------------------------------------------
+
+    def op(
+        self,
+        name: str,
+        node: cst.CSTNode,
+        value: Value = UNKNOWN,
+        *,
+        receiver: Value | None = None,
+        receiver_node: cst.BaseExpression | None = None,
+        arguments: Iterable[Argument] = (),
+        inputs: Iterable[Value | None] = (),
+        passes: bool = True,
+        sunk: Iterable[Sink] = (),
+        callee: str | None = None,
+        path: str | None = None,
+    ) -> Op:
+        """The operation `name` at `node`: made the first time, refreshed when a loop comes round again."""
+        op = self.table.get((node, name))
+        if op is None:
+            op = self.table[node, name] = Op(name, node, self.unit, order=len(self.ops))
+            op.loops, op.branches, op.depth, op.statement = self.loops, self.branches, self.depth, self.statement
+            self.ops.append(op)
+        op.arguments, op.receiver, op.receiver_node = list(arguments), receiver, receiver_node
+        op.mode, op.callee, op.path = self.state.mode, callee, path
+        op.passes = passes and self.state.mode is not Mode.OFF
+        op.sunk.update(sunk)
+        op.value = replace(value, defs=(op,))
+        link(op, [receiver, *(a.value for a in op.arguments), *inputs])
+        return op
+
+    def derived(self, values: Iterable[Value | None]) -> tuple[Fact, frozenset[int]]:
+        """Graph fact and deciding parameters of a result computed from `values` under the present grad mode."""
+        if self.state.mode is Mode.OFF:
+            return Fact.NO, frozenset()
+        graph, params = Fact.NO, frozenset[int]()
+        for value in values:
+            if value is not None:
+                graph, params = graph.either(value.graph), params | value.params
+        if self.state.mode is Mode.UNKNOWN and graph is Fact.YES:
+            graph = Fact.MAYBE
+        return graph, params
+
+    def tensor(self, values: Iterable[Value | None], **facts: Any) -> Value:
+        """A tensor computed from `values`."""
+        graph, params = self.derived(values)
+        return Value(**{"kind": Kind.TENSOR, "graph": graph, "params": params, **facts})
+
+    def store(self, holder: Op, node: cst.CSTNode, value: Value, value_node: Any, how: str, **facts: Any) -> Op:
+        """Record that `value` goes into `holder`; the graph flows on to whatever reads the holder."""
+        op = self.op("store", node, value, inputs=[value], **facts)
+        if all(s.op is not op for s in holder.stores):
+            holder.stores.append(Store(op, value, value_node, how))
+        else:
+            held = next(s for s in holder.stores if s.op is op)
+            held.value, held.value_node = value, value_node
+        if op not in holder.inputs:
+            holder.inputs.append(op)
+            op.uses.append(holder)
+        return op
+
+    # -- environment --------------------------------------------------------------------------------------------
+
+    def read(self, path: str) -> Value | None:
+        """The value bound to a variable or attribute path, if this function bound it."""
+        return self.state.env.get(path)
+
+    def bind(self, path: str, value: Value) -> None:
+        """Bind a path; what was known of its attributes is forgotten."""
+        env = self.state.env
+        prefix = path + "."
+        if any(key.startswith(prefix) for key in env):
+            for key in [key for key in env if key.startswith(prefix)]:
+                del env[key]
+        env[path] = value
+
+    def forget(self, path: str) -> None:
+        """`del path`."""
+        self.state.env.pop(path, None)
+
+    @contextmanager
+    def arm(self, node: cst.CSTNode) -> Iterator[None]:
+        """Inside one arm of an if, try or match statement."""
+        outer = self.branches
+        self.branches = (*outer, self.number(node))
+        try:
+            yield
+        finally:
+            self.branches = outer
+
+    def number(self, node: cst.CSTNode) -> int:
+        """A small number that stands for `node` in loop nests and branches."""
+        return self._numbers.setdefault(id(node), len(self._numbers) + 1)
+
+
+def dotted(node: cst.BaseExpression) -> str | None:
+    """`a.b.c` as text for a chain of names, else None."""
+    parts: list[str] = []
+    while isinstance(node, cst.Attribute):
+        parts.append(node.attr.value)
+        node = node.value
+    if not isinstance(node, cst.Name):
+        return None
+    parts.append(node.value)
+    return ".".join(reversed(parts))

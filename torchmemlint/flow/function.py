@@ -1,0 +1,134 @@
+"""One function interpreted: its operations, its values, its summary."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchmemlint.flow import calls, expressions, project_calls, statements  # the handlers fill the tables
+from torchmemlint.flow.dispatch import run
+from torchmemlint.flow.frame import Frame, State
+from torchmemlint.flow.graph import Mode, Op
+from torchmemlint.flow.summary import Summary, summarise
+from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value
+
+HANDLERS = (calls, expressions, statements)
+
+if TYPE_CHECKING:
+    from torchmemlint.flow.program import Program
+    from torchmemlint.flow.units import Unit
+    from torchmemlint.index.model import FunctionInfo
+
+
+@dataclass(eq=False)
+class FunctionFlow:
+    """The finished interpretation of one function under one assumption about its parameters."""
+
+    program: Program
+    info: FunctionInfo
+    unit: Unit
+    node: cst.FunctionDef | cst.Module
+    frame: Frame
+    entry: Mode
+    parameters: list[Op]
+    summary: Summary
+
+    @property
+    def ops(self) -> list[Op]:
+        """All operations in the order of evaluation."""
+        return self.frame.ops
+
+    @cached_property
+    def by_name(self) -> dict[str, list[Op]]:
+        """Operations by canonical name."""
+        found: dict[str, list[Op]] = {}
+        for op in self.ops:
+            found.setdefault(op.name, []).append(op)
+        return found
+
+    def named(self, *names: str) -> list[Op]:
+        """The operations with one of these names, in order."""
+        return sorted((op for name in names for op in self.by_name.get(name, ())), key=lambda op: op.order)
+
+
+def definition(unit: Unit) -> cst.FunctionDef | cst.Module:
+    """The function's node in its slice; the whole tree for a module body."""
+    if not unit.function.name:
+        return unit.tree
+    node: cst.CSTNode = unit.tree.body[0]
+    if isinstance(node, cst.If) and unit.function.column > 0:
+        node = node.body.body[0]
+    if not isinstance(node, cst.FunctionDef):
+        raise TypeError(f"no function at line {unit.function.line} of {unit.source.path}")
+    return node
+
+
+@dataclass
+class Assumption:
+    """What is taken for granted of the parameters and of paths whose use proved their kind."""
+
+    values: Sequence[Value | None] = ()
+    evidence: dict[str, Kind] = field(default_factory=dict)
+
+
+def interpret(program: Program, info: FunctionInfo, assumed: Assumption) -> FunctionFlow:
+    """Run the interpreter; once more where a method call proved the kind of a name that was called before."""
+    unit = program.unit(info)
+    flow = _once(program, info, unit, assumed)
+    proven = {p: k for p, k in flow.frame.evidence.items() if p in flow.frame.unsettled}
+    if proven and not assumed.evidence:
+        flow = _once(program, info, unit, Assumption(assumed.values, dict(flow.frame.evidence)))
+    return flow
+
+
+def _once(program: Program, info: FunctionInfo, unit: Unit, assumed: Assumption) -> FunctionFlow:
+    node = definition(unit)
+    entry = program.entry_mode(info)
+    frame = Frame(program, unit, info, State({}, entry))
+    frame.evidence.update(assumed.evidence)
+    parameters = _parameters(frame, node, assumed.values)
+    run(frame, node.body)
+    _run_uncalled(frame)
+    return FunctionFlow(program, info, unit, node, frame, entry, parameters, summarise(frame, entry, parameters))
+
+
+def _run_uncalled(frame: Frame) -> None:
+    """Nested functions that were never called here (hooks, callbacks) run once with unknown arguments."""
+    frame.state.alive = True
+    mode = frame.state.mode
+    for closure in list(frame.closures.values()):
+        if not closure.calls:
+            closure.calls = 1
+            frame.state.mode = Mode.ENTERED if mode is not Mode.OFF else mode
+            params = closure.node.params
+            names = [p.name.value for p in (*params.posonly_params, *params.params, *params.kwonly_params)]
+            project_calls.run_nested(frame, closure, dict.fromkeys(names, UNKNOWN))
+    frame.state.mode = mode
+
+
+def _parameters(frame: Frame, node: cst.FunctionDef | cst.Module, given: Sequence[Value | None]) -> list[Op]:
+    if isinstance(node, cst.Module):
+        return []
+    nodes = {p.name.value: p for p in _parameter_nodes(node.params)}
+    ops = []
+    for position, parameter in enumerate(frame.info.parameters):
+        value = frame.program.parameter(frame.unit.index, frame.info, position)
+        known = given[position] if position < len(given) else None
+        if known is not None and value.kind is Kind.UNKNOWN and known.kind is not Kind.UNKNOWN:
+            value = replace(value, kind=known.kind, name=known.name, trainable=known.trainable)
+        if value.kind in (Kind.UNKNOWN, Kind.TENSOR, Kind.CONTAINER):
+            value = replace(value, graph=Fact.NO, params=frozenset({position}))
+        where = nodes.get(parameter.name, node)
+        op = frame.op("param", where, value, path=parameter.name)
+        frame.state.env[parameter.name] = op.value
+        ops.append(op)
+    return ops
+
+
+def _parameter_nodes(params: cst.Parameters) -> list[cst.Param]:
+    stars = [p for p in (params.star_arg, params.star_kwarg) if isinstance(p, cst.Param)]
+    return [*params.posonly_params, *params.params, *params.kwonly_params, *stars]

@@ -1,0 +1,137 @@
+"""Holders: lists, dicts, deques, attributes, globals. What goes in, what comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import libcst as cst
+
+from torchmemlint import knowledge
+from torchmemlint.flow.frame import Frame, dotted
+from torchmemlint.flow.graph import Argument, Op, Sink
+from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Layout, Value, join
+
+
+def literal(f: Frame, node: cst.BaseExpression, name: str, members: Sequence[tuple[cst.CSTNode, Value]]) -> Value:
+    """A list, tuple or set display with its members."""
+    values = [value for _, value in members]
+    elements = tuple(values) if name != "set" else None
+    graph, params = f.derived(values)
+    value = Value(kind=Kind.CONTAINER, graph=graph, params=params, elements=elements, name=name)
+    return f.op(f"literal.{name}", node, value, inputs=values).value
+
+
+def load(f: Frame, path: str, node: cst.CSTNode, *, fresh: bool = True, base: Value | None = None) -> Op:
+    """The operation that stands for what the path holds when the function is entered; bound on first reading."""
+    anchor = f.anchors.get(path)
+    if anchor is None:
+        anchor = f.anchors[path] = node
+    op = f.table.get((anchor, "load"))
+    if op is None:
+        op = f.op("load", anchor, f.program.path_value(f, path, base), path=path, inputs=[base] if base else ())
+    if fresh and f.read(path) is None:
+        f.state.env[path] = op.value
+    return op
+
+
+def holders_of(f: Frame, node: cst.BaseExpression, value: Value) -> list[Op]:
+    """The operations that stand for a container value; an attribute that nothing bound here is loaded."""
+    if value.defs:
+        return [op for op in value.defs if op.name not in ("arith", "compare")]
+    path = dotted(node)
+    return [load(f, path, node)] if path is not None else []
+
+
+def element_of(f: Frame, node: cst.BaseExpression, container: Value) -> Value:
+    """What a loop over, or an unknown key of, the container gives."""
+    if container.kind is Kind.LOADER:
+        return f.op("iter", node, Value(graph=Fact.NO, name="batch"), inputs=[container], passes=False).value
+    if container.kind is Kind.HOST:
+        return HOST
+    known = _members(container)
+    if known:
+        value = known[0]
+        for other in known[1:]:
+            value = join(value, other)
+    else:
+        value = Value(graph=container.graph, params=container.params, defs=container.defs)
+    if container.kind is Kind.TENSOR:
+        value = replace(value, kind=Kind.TENSOR, layout=Layout.UNKNOWN, dtype=container.dtype, device=container.device)
+    defs = value.defs
+    op = f.op("iter", node, value, inputs=[container, value])
+    if known and len(defs) == 1 and container.name in ("tuple", "list"):
+        return value
+    return op.value
+
+
+def _members(container: Value) -> list[Value]:
+    if isinstance(container.elements, tuple):
+        members = list(container.elements)
+    elif isinstance(container.elements, dict):
+        members = list(container.elements.values())
+    else:
+        members = []
+    stored = [store.value for op in container.defs for store in op.stores if store.how != "extend"]
+    return members + stored
+
+
+def extend(f: Frame, node: cst.CSTNode, target: cst.BaseExpression, old: Value, new: Value, source: cst.CSTNode) -> None:
+    """`target += new` of a list: the members of `new` are stored."""
+    for holder in holders_of(f, target, old):
+        f.store(holder, node, replace(new, kind=Kind.CONTAINER), source, "extend", path=dotted(target),
+                sunk=outliving(holder))
+
+
+def outliving(holder: Op) -> list[Sink]:
+    """The sinks of a store into `holder`: attributes and globals outlive the call."""
+    if holder.name != "load" or holder.path is None:
+        return []
+    return [Sink.ATTRIBUTE if "." in holder.path else Sink.GLOBAL]
+
+
+def method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: list[Argument]) -> Value | None:
+    """A call of a container's method; None where the name is no such method."""
+    fact = knowledge.container_method(func.attr.value)
+    if fact is None:
+        return None
+    holders = holders_of(f, func.value, base)
+    if fact.stores is not None and args:
+        _store(f, node, holders, args, fact.stores, fact.elements, func)
+    if fact.clears:
+        f.op("clear", node, HOST, inputs=[base], passes=False, path=dotted(func.value))
+    if fact.reads:
+        op = f.op("read", node, _read_value(f, func, base, args), receiver=base, arguments=args)
+        return op.value
+    return HOST
+
+
+def _read_value(f: Frame, func: cst.Attribute, base: Value, args: list[Argument]) -> Value:
+    members = _members(base)
+    if func.attr.value in ("keys", "index", "count"):
+        return HOST
+    graph, params = f.derived([base, *members, *(a.value for a in args[1:])])
+    key = args[0].value.const if args else None
+    if isinstance(base.elements, dict) and key is not None and key in base.elements:
+        return base.elements[key]
+    kind = Kind.CONTAINER if func.attr.value in ("values", "items", "copy") else Kind.UNKNOWN
+    if kind is Kind.UNKNOWN and members and all(m.kind is members[0].kind for m in members):
+        kind = members[0].kind
+    return Value(kind=kind, graph=graph, params=params)
+
+
+def _store(
+    f: Frame, node: cst.Call, holders: Iterable[Op], args: list[Argument], position: int, elements: bool,
+    func: cst.Attribute,
+) -> None:
+    plain = [a for a in args if a.name is None]
+    chosen = [plain[position]] if position < len(plain) else [a for a in args if a.name not in (None, "key", "default")]
+    how = "extend" if elements else func.attr.value
+    for argument in chosen:
+        for holder in holders:
+            f.store(holder, node, argument.value, argument.node, how, path=dotted(func.value), sunk=outliving(holder))
+
+
+def unknown_holder(value: Value) -> Value:
+    """A container of which nothing is known but what made it."""
+    return replace(UNKNOWN, kind=Kind.CONTAINER, graph=value.graph, params=value.params, defs=value.defs)

@@ -1,0 +1,106 @@
+"""nn.Module values: what calling one gives, and what its methods do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import libcst as cst
+
+from torchmemlint.flow import project_calls
+from torchmemlint.flow.frame import Frame, dotted
+from torchmemlint.flow.graph import Argument, Mode
+from torchmemlint.flow.values import HOST, Fact, Kind, Layout, Value
+
+SELF = frozenset("to cuda cpu half float double bfloat16 eval train requires_grad_ share_memory type apply".split())
+RECURRENT = frozenset({"LSTM", "GRU", "RNN", "LSTMCell"})
+PARAMETERS = frozenset({"parameters", "named_parameters", "modules", "named_modules", "children", "named_children"})
+
+
+def forward(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> Value:
+    """`module(inputs)`: the result carries a graph if the module trains, an input does, or its forward says so."""
+    info = f.program.method(callee.name, "forward")
+    if info is not None:
+        return _project_forward(f, node, callee, args, project_calls.applied(f, node, info, args, callee))
+    return _finish(f, node, callee, args, _external_result(f, callee, args))
+
+
+def _project_forward(
+    f: Frame, node: cst.Call, callee: Value, args: list[Argument], result: Value | None
+) -> Value:
+    if result is None:
+        return _finish(f, node, callee, args, _external_result(f, callee, args))
+    return _finish(f, node, callee, args, result)
+
+
+def _external_result(f: Frame, callee: Value, args: list[Argument]) -> Value:
+    graph, params = f.derived([a.value for a in args])
+    if f.state.mode is not Mode.OFF:
+        own = callee.trainable if f.state.mode is not Mode.UNKNOWN else min(callee.trainable, Fact.MAYBE)
+        own = min(own, Fact.MAYBE) if callee.weak else own
+        graph = graph.either(own)
+    known = (callee.name or "").startswith("torch.nn.")
+    kind = Kind.TENSOR if known else Kind.UNKNOWN
+    value = Value(kind=kind, graph=graph, params=params, layout=Layout.CONTIGUOUS if known else Layout.UNKNOWN)
+    bare = (callee.name or "").rpartition(".")[2]
+    if known and bare.endswith("Loss"):
+        return replace(value, scalar=Fact.YES)
+    if known and (bare in RECURRENT or bare == "MultiheadAttention") and bare != "GRUCell":
+        state = replace(value, kind=Kind.UNKNOWN)
+        return replace(value, kind=Kind.CONTAINER, elements=(value, state), name="tuple")
+    return value
+
+
+def _finish(f: Frame, node: cst.Call, callee: Value, args: list[Argument], value: Value) -> Value:
+    op = f.op("module", node, value, receiver=callee, receiver_node=node.func, arguments=args, callee=callee.name,
+              path=dotted(node.func))
+    if isinstance(value.elements, tuple):
+        elements = tuple(replace(e, defs=(op,)) if e.kind is not Kind.HOST else e for e in value.elements)
+        op.value = replace(op.value, elements=elements)
+    elif isinstance(value.elements, dict):
+        members = {k: replace(e, defs=(op,)) if e.kind is not Kind.HOST else e for k, e in value.elements.items()}
+        op.value = replace(op.value, elements=members)
+    return op.value
+
+
+def method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: list[Argument]) -> Value | None:
+    """A method of a module: the known ones, a project class's own, else None."""
+    name = func.attr.value
+    info = f.program.method(base.name, name)
+    if info is not None:
+        if name == "forward":
+            return forward(f, node, base, args)
+        return project_calls.call_function(f, node, info, args, base)
+    if name == "forward":
+        return forward(f, node, base, args)
+    if name in SELF:
+        return _itself(f, node, func, base, args)
+    if name in PARAMETERS:
+        op = f.op("parameters", node, Value(kind=Kind.CONTAINER, graph=Fact.NO), receiver=base, passes=False,
+                  path=dotted(func.value))
+        return op.value
+    if name == "state_dict":
+        return f.op("state_dict", node, Value(kind=Kind.CONTAINER, graph=Fact.NO, name="state_dict"), receiver=base,
+                    passes=False).value
+    if name in ("load_state_dict", "zero_grad", "register_buffer", "register_parameter"):
+        return f.op(name, node, HOST, receiver=base, receiver_node=func.value, arguments=args, passes=False).value
+    if name.startswith("register_") and name.endswith("_hook"):
+        return f.op("register_hook", node, Value(graph=Fact.NO), receiver=base, receiver_node=func.value,
+                    arguments=args, passes=False, callee=name).value
+    if name == "generate":
+        return f.op("module", node, Value(kind=Kind.TENSOR, graph=Fact.NO, dtype="int"), receiver=base,
+                    arguments=args, passes=False).value
+    return None
+
+
+def _itself(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: list[Argument]) -> Value:
+    name, path = func.attr.value, dotted(func.value)
+    value = base
+    if name == "requires_grad_":
+        off = bool(args) and args[0].value.const is False
+        value = replace(base, trainable=Fact.NO if off else Fact.YES)
+        if off and path is not None:
+            f.frozen.add(path)
+        if path is not None:
+            f.bind(path, value)
+    op = f.op(name, node, value, receiver=base, receiver_node=func.value, arguments=args, path=path)
+    return replace(value, defs=(op,))

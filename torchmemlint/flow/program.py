@@ -1,0 +1,270 @@
+"""The program under analysis: units, interpretations and summaries on demand, each made once."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchmemlint import knowledge, source
+from torchmemlint.flow.callers import Callers
+from torchmemlint.flow.classes import Classes
+from torchmemlint.flow.function import Assumption, FunctionFlow, interpret
+from torchmemlint.flow.graph import Argument, Mode
+from torchmemlint.flow.summary import Summary, plain
+from torchmemlint.flow.types import annotation_value
+from torchmemlint.flow.units import Unit, function_unit, module_unit
+from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value
+from torchmemlint.index.model import ClassInfo, FileIndex, FunctionInfo
+
+if TYPE_CHECKING:
+    from torchmemlint.flow.frame import Frame
+    from torchmemlint.index.project import ProjectIndex
+
+SUMMARY_DEPTH = 8  # calls into calls that are followed
+CONTEXTS = 4  # different assumptions about the parameters of one function
+KEPT_FLOWS = 4000  # interpretations kept in memory
+CONTEXTUAL = frozenset({Kind.MODULE, Kind.INSTANCE, Kind.OPTIMIZER, Kind.SCALER, Kind.LOADER, Kind.FUNCTION, Kind.CLASS})
+MODES = {"off": Mode.OFF, "on": Mode.ON, "no_grad": Mode.OFF}
+
+Signature = tuple[tuple[Kind, str | None, Fact] | None, ...]
+
+
+class Program:
+    """Interpretations of a project's functions. Not picklable; each process has its own over the same index."""
+
+    def __init__(self, project: ProjectIndex, no_grad: frozenset[str] = frozenset()) -> None:
+        self.project = project
+        self.no_grad = no_grad  # functions known to run without grad, from the configuration
+        self.callers = Callers(self)
+        self.classes = Classes(self)
+        self._infos: dict[str, FunctionInfo | ClassInfo] = {}
+        self._sources: OrderedDict[str, source.Source] = OrderedDict()
+        self._units: OrderedDict[str, Unit] = OrderedDict()
+        self._flows: OrderedDict[tuple[str, Signature], FunctionFlow | None] = OrderedDict()
+        self._signatures: dict[str, list[Signature]] = {}
+        self._running: list[str] = []
+        self._decorators: dict[str, Mode | None] = {}
+        self._globals: dict[tuple[str, str], Value] = {}
+
+    # -- names --------------------------------------------------------------------------------------------------
+
+    def key(self, info: FunctionInfo | ClassInfo) -> str:
+        """A name for a function or class that is unique over the project."""
+        key = f"{info.path}|{info.id}"
+        self._infos[key] = info
+        return key
+
+    def function(self, key: str | None) -> FunctionInfo | None:
+        """The function of that key."""
+        info = self._infos.get(key or "")
+        return info if isinstance(info, FunctionInfo) else None
+
+    def class_(self, key: str | None) -> ClassInfo | None:
+        """The class of that key."""
+        info = self._infos.get(key or "")
+        return info if isinstance(info, ClassInfo) else None
+
+    def method(self, key: str | None, name: str) -> FunctionInfo | None:
+        """The project's method `name` of the class of that key."""
+        info = self.class_(key)
+        return self.project.method(info, name) if info is not None else None
+
+    def is_module(self, key: str | None) -> Fact:
+        """Is the class of that key an nn.Module?"""
+        info = self.class_(key)
+        return self.project.is_module_class(info) if info is not None else Fact.MAYBE
+
+    def is_project_method(self, base: Value, name: str) -> bool:
+        """Does `base.name(…)` call a method of the project?"""
+        return self.method(base.name, name) is not None
+
+    def global_value(self, index: FileIndex, name: str) -> Value:
+        """What a dotted name means at a file's module level, functions, classes and library objects only."""
+        key = (index.path, name)
+        value = self._globals.get(key)
+        if value is None:
+            value = self._globals[key] = self._global(index, name)
+        return value
+
+    def _global(self, index: FileIndex, name: str) -> Value:
+        found = self.project.lookup(index, name)
+        if isinstance(found, FunctionInfo):
+            return Value(kind=Kind.FUNCTION, graph=Fact.NO, name=self.key(found))
+        if isinstance(found, ClassInfo):
+            return Value(kind=Kind.CLASS, graph=Fact.NO, name=self.key(found))
+        if isinstance(found, FileIndex):
+            return Value(kind=Kind.EXTERNAL, graph=Fact.NO, name=found.module)
+        head = name.partition(".")[0]
+        if head in index.globals and head not in index.imports:
+            return UNKNOWN
+        if not isinstance(found, str) or (head not in index.imports and not index.stars and "." not in name):
+            return UNKNOWN
+        return Value(kind=Kind.EXTERNAL, graph=Fact.NO, name=found)
+
+    def instance(self, info: ClassInfo) -> Value:
+        """A new object of a project class."""
+        if self.project.is_module_class(info) is not Fact.YES:
+            return Value(kind=Kind.INSTANCE, graph=Fact.NO, name=self.key(info))
+        return Value(kind=Kind.MODULE, graph=Fact.NO, name=self.key(info), trainable=self.classes.trainable(info))
+
+    # -- values from declarations -------------------------------------------------------------------------------
+
+    def annotation(self, index: FileIndex, text: str | None) -> Value:
+        """What an annotation (dotted text) says of a value; UNKNOWN where it says nothing."""
+        return annotation_value(self, index, text)
+
+    def annotated(self, index: FileIndex, node: cst.BaseExpression) -> Value:
+        """The same for an annotation's node."""
+        return self.annotation(index, cst.Module([]).code_for_node(node))
+
+    def parameter(self, index: FileIndex, info: FunctionInfo, position: int) -> Value:
+        """What is known of a parameter without looking at calls: self, cls, the annotation."""
+        parameter = info.parameters[position]
+        if position == 0 and info.owner is not None and "staticmethod" not in info.decorators:
+            owner = self.project.owner(info)
+            if owner is not None:
+                if "classmethod" in info.decorators:
+                    return Value(kind=Kind.CLASS, graph=Fact.NO, name=self.key(owner))
+                return self.instance(owner)
+        if parameter.kind in ("vararg", "kwarg"):
+            return Value(kind=Kind.CONTAINER)
+        return self.annotation(index, parameter.annotation)
+
+    def path_value(self, f: Frame, path: str, base: Value | None) -> Value:
+        """What a path holds when the function is entered: a module-level name, or an attribute."""
+        head, _, attribute = path.rpartition(".")
+        if not head:
+            return self.classes.module_variable(f.unit.index, path)
+        value = UNKNOWN
+        if base is not None and base.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS):
+            value = self.classes.attribute(base.name, attribute)
+        elif base is not None:
+            graph, params = f.derived([base])
+            value = Value(graph=graph, params=params)
+        proven = f.evidence.get(path)
+        if value.kind is Kind.UNKNOWN and proven is not None:
+            value = replace(value, kind=proven, trainable=Fact.YES)
+        return replace(value, trainable=Fact.NO) if path in f.frozen else value
+
+    @staticmethod
+    def path_of(argument: Argument | None) -> str | None:
+        """The variable or attribute path of an argument."""
+        from torchmemlint.flow.frame import dotted
+
+        return dotted(argument.node) if argument is not None else None
+
+    # -- grad mode ----------------------------------------------------------------------------------------------
+
+    def effect(self, name: str) -> str | None:
+        """The grad-mode effect of a library context manager."""
+        effect = knowledge.context_effect(name)
+        return effect if effect in ("off", "on", "argument") else None
+
+    def entry_mode(self, info: FunctionInfo) -> Mode:
+        """Grad mode in the function's body as its decorators, its framework and the configuration set it."""
+        if info.name in self.no_grad or info.qualname in self.no_grad:
+            return Mode.OFF
+        if not info.is_async:
+            for decorator in info.decorators:
+                mode = MODES.get(self.effect(decorator) or "") or self._decorator_mode(info, decorator)
+                if mode is not None:
+                    return mode
+        owner = self.project.owner(info) if info.owner is not None else None
+        for base in self.project.external_bases(owner) if owner is not None else ():
+            mode = MODES.get(knowledge.framework_hook(base, info.name) or "")
+            if mode is not None:
+                return mode
+        return Mode.ENTERED
+
+    def _decorator_mode(self, info: FunctionInfo, decorator: str) -> Mode | None:
+        """The grad mode under which a decorator of the project calls what it decorates."""
+        if decorator not in self._decorators:
+            self._decorators[decorator] = None
+            found = self.project.resolve(decorator, self.project.files.get(info.path))
+            flow = self.flow(found) if isinstance(found, FunctionInfo) else None
+            if flow is not None:
+                self._decorators[decorator] = self.callers.mode_of_parameter_calls(flow)
+        return self._decorators[decorator]
+
+    def entered_mode(self, value: Value) -> Mode | None:
+        """The grad mode inside `with value:` for a context manager of the project."""
+        if value.const is not None and isinstance(value.const, Summary):
+            mode = value.const.yield_mode
+            return mode if mode is not Mode.ENTERED else None
+        enter = self.method(value.name, "__enter__") if value.kind is Kind.INSTANCE else None
+        summary = self.summary(enter, [value]) if enter is not None else None
+        return summary.exit_mode if summary is not None and summary.exit_mode is not Mode.ENTERED else None
+
+    # -- interpretations ----------------------------------------------------------------------------------------
+
+    def text(self, path: str) -> source.Source:
+        """The source of a file. Raises SourceError."""
+        if path not in self._sources:
+            self._sources[path] = source.read(path)
+            if len(self._sources) > 64:
+                self._sources.popitem(last=False)
+        return self._sources[path]
+
+    def provide(self, text: source.Source) -> None:
+        """Use this text for its path instead of reading the file."""
+        self._sources[text.path] = text
+
+    def unit(self, info: FunctionInfo) -> Unit:
+        """The parsed slice of a function or module body. Raises libcst.ParserSyntaxError, SourceError."""
+        key = self.key(info)
+        if key not in self._units:
+            index = self.project.files[info.path]
+            parse = function_unit if info.name else module_unit
+            self._units[key] = parse(self.text(info.path), index, info)
+            if len(self._units) > KEPT_FLOWS:
+                self._units.popitem(last=False)
+        return self._units[key]
+
+    def flow(self, info: FunctionInfo, values: Sequence[Value | None] = ()) -> FunctionFlow | None:
+        """The interpretation of a function; None inside itself (recursion), too deep, or where it can't be parsed."""
+        key = self.key(info)
+        signature = self._signature(key, values)
+        if (key, signature) in self._flows:
+            return self._flows[key, signature]
+        if key in self._running or len(self._running) >= SUMMARY_DEPTH:
+            return None
+        self._running.append(key)
+        try:
+            flow = interpret(self, info, Assumption(values if signature else ()))
+        except (cst.ParserSyntaxError, source.SourceError, TypeError):
+            flow = None
+        finally:
+            self._running.pop()
+        self._flows[key, signature] = flow
+        if len(self._flows) > KEPT_FLOWS:
+            self._flows.popitem(last=False)
+        return flow
+
+    def _signature(self, key: str, values: Sequence[Value | None]) -> Signature:
+        """The assumption that is worth an interpretation of its own; the plain one where there are too many."""
+        signature = tuple(
+            (v.kind, v.name, v.trainable) if v is not None and v.kind in CONTEXTUAL else None for v in values
+        )
+        if not any(signature):
+            return ()
+        known = self._signatures.setdefault(key, [])
+        if signature not in known:
+            if len(known) >= CONTEXTS:
+                return ()
+            known.append(signature)
+        return signature
+
+    def summary(self, info: FunctionInfo, values: Sequence[Value | None]) -> Summary | None:
+        """The function's summary under these argument values; None where there is none."""
+        flow = self.flow(info, [replace(plain(v), const=None) if v is not None else None for v in values])
+        return flow.summary if flow is not None else None
+
+    def returns_loss(self, info: FunctionInfo) -> bool:
+        """Does the function's framework backpropagate what it returns?"""
+        owner = self.project.owner(info) if info.owner is not None else None
+        bases = self.project.external_bases(owner) if owner is not None else ()
+        return any(knowledge.framework_hook(base, info.name) == "returns_loss" for base in bases)

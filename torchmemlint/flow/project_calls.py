@@ -1,0 +1,217 @@
+"""Calls of the project's own functions, methods and classes, through summaries; nested functions run in place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import libcst as cst
+
+from torchmemlint.flow.contexts import apply_effect
+from torchmemlint.flow.dispatch import evaluate, run, unknown
+from torchmemlint.flow.frame import INLINE_DEPTH, Closure, Frame, dotted
+from torchmemlint.flow.graph import Argument, Mode, Op
+from torchmemlint.flow.summary import Summary
+from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, join
+from torchmemlint.index.model import FunctionInfo
+
+
+def function(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> Value:
+    """Call a FUNCTION value: a nested one in place, a project one through its summary."""
+    closure = f.closures.get(callee.const) if callee.const is not None else None
+    if closure is not None:
+        return _inline(f, node, closure, args)
+    info = f.program.function(callee.name)
+    return call_function(f, node, info, args, None) if info is not None else unknown(f, node, args, callee)
+
+
+def call_function(f: Frame, node: cst.Call, info: FunctionInfo, args: list[Argument], receiver: Value | None) -> Value:
+    """Call a project function; with a receiver for a bound method."""
+    value = applied(f, node, info, args, receiver)
+    return value if value is not None else unknown(f, node, args)
+
+
+def method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: list[Argument]) -> Value | None:
+    """A method of an object of a project class."""
+    info = f.program.method(base.name, func.attr.value)
+    return call_function(f, node, info, args, base) if info is not None else None
+
+
+def class_method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: list[Argument]) -> Value | None:
+    """`Class.method(...)`: alternative constructors of modules give modules; `Function.apply` passes the graph."""
+    name = func.attr.value
+    info = f.program.method(base.name, name)
+    if info is not None:
+        bound = base if "classmethod" in info.decorators else None
+        return call_function(f, node, info, args, bound)
+    if name == "apply":
+        return f.op("custom", node, f.tensor([a.value for a in args]), arguments=args, callee=base.name).value
+    if name.startswith("from_") and f.program.is_module(base.name) is Fact.YES:
+        return Value(kind=Kind.MODULE, graph=Fact.NO, name=base.name, trainable=Fact.YES)
+    return None
+
+
+def instance(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> Value:
+    """Call an object of a project class: its `__call__`."""
+    info = f.program.method(callee.name, "__call__")
+    return call_function(f, node, info, args, callee) if info is not None else unknown(f, node, args, callee)
+
+
+def construct(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> Value:
+    """Make an object of a project class."""
+    info = f.program.class_(callee.name)
+    if info is None:
+        return unknown(f, node, args, callee)
+    value = f.program.instance(info)
+    made = f.op("construct", node, value, arguments=args, callee=info.id)
+    made.target = info.path
+    return made.value
+
+
+def bound_values(
+    info: FunctionInfo, args: Sequence[Argument], receiver: Value | None, node: cst.BaseExpression
+) -> list[Argument | None]:
+    """The argument for each parameter of `info`, in order; None where the call gives none we can place."""
+    given: dict[str, Argument] = {a.name: a for a in args if a.name not in (None, "*", "**")}
+    plain = [a for a in args if a.name is None]
+    spread = any(a.name in ("*", "**") for a in args)
+    bound: list[Argument | None] = []
+    for position, parameter in enumerate(info.parameters):
+        if position == 0 and receiver is not None and info.owner is not None and "staticmethod" not in info.decorators:
+            bound.append(Argument(None, receiver, node))
+        elif parameter.kind == "positional" and plain and parameter.name not in given:
+            bound.append(plain.pop(0))
+        elif parameter.kind in ("vararg", "kwarg"):
+            bound.append(plain[0] if parameter.kind == "vararg" and plain else None)
+        else:
+            bound.append(given.get(parameter.name))
+    return [Argument("*", UNKNOWN, node) if b is None and spread else b for b in bound]
+
+
+def receiver_node(node: cst.Call) -> cst.BaseExpression:
+    """The expression a method is called on; the callee itself for a plain call."""
+    return node.func.value if isinstance(node.func, cst.Attribute) else node.func
+
+
+def applied(
+    f: Frame, node: cst.Call, info: FunctionInfo, args: list[Argument], receiver: Value | None
+) -> Value | None:
+    """The summary of `info` applied at this call, its effects included; None where there is no summary."""
+    bound = bound_values(info, args, receiver, receiver_node(node))
+    summary = f.program.summary(info, [b.value if b is not None else None for b in bound])
+    if summary is None:
+        return None
+    passed = [_argument(f, summary, position, b) for position, b in enumerate(bound)]
+    value = _result(f, summary, summary.value, bound)
+    inputs = [op.value for position, op in enumerate(passed) if op is not None and position in summary.value.params]
+    op = f.op("call", node, value, inputs=inputs, callee=info.id, path=dotted(node.func))
+    op.arguments, op.receiver, op.target = args, receiver, info.path
+    op.value = _owned(op.value, op)
+    op.kept = [(kept, _at(bound, kept.root), [a for p in sorted(kept.params) if (a := _at(bound, p)) is not None])
+               for kept in summary.kept]
+    _effects(f, summary, bound, receiver)
+    return op.value
+
+
+def _at(bound: list[Argument | None], position: int) -> Argument | None:
+    return bound[position] if 0 <= position < len(bound) else None
+
+
+def _owned(value: Value, op: Op) -> Value:
+    """Members of a returned tuple or dict are made by the call too."""
+    if isinstance(value.elements, tuple):
+        return replace(value, elements=tuple(_made(e, op) for e in value.elements))
+    if isinstance(value.elements, dict):
+        return replace(value, elements={k: _made(e, op) for k, e in value.elements.items()})
+    return value
+
+
+def _made(value: Value, op: Op) -> Value:
+    return value if value.kind is Kind.HOST or value.graph is Fact.NO and not value.params else replace(value, defs=(op,))
+
+
+def _argument(f: Frame, summary: Summary, position: int, bound: Argument | None) -> Op | None:
+    """The pseudo-operation through which one argument enters the callee."""
+    if bound is None or not bound.value.defs or position >= len(summary.parameter_sinks):
+        return None
+    sunk = summary.parameter_sinks[position]
+    node = bound.node
+    return f.op("argument", node, bound.value, inputs=[bound.value], sunk=sunk, callee=summary.function)
+
+
+def _result(f: Frame, summary: Summary, value: Value, bound: list[Argument | None]) -> Value:
+    """The callee's result with the arguments' facts put in; no graph under no_grad unless the callee enables it."""
+    if f.state.mode is Mode.OFF and not summary.enables:
+        graph, params = Fact.NO, frozenset[int]()
+    else:
+        operands = [bound[p].value for p in value.params if p < len(bound) and bound[p] is not None]  # type: ignore[union-attr]
+        graph, params = value.graph, frozenset[int]()
+        for operand in operands:
+            graph, params = graph.either(operand.graph), params | operand.params
+        if f.state.mode is Mode.UNKNOWN:
+            graph = min(graph, Fact.MAYBE)
+    elements = value.elements
+    if isinstance(elements, tuple):
+        elements = tuple(_result(f, summary, e, bound) for e in elements)
+    elif isinstance(elements, dict):
+        elements = {k: _result(f, summary, e, bound) for k, e in elements.items()}
+    return replace(value, graph=graph, params=params, elements=elements, defs=(), shares=())
+
+
+def _effects(f: Frame, summary: Summary, bound: list[Argument | None], receiver: Value | None) -> None:
+    """Frozen modules, switched grad mode, attributes of the receiver that the method rebinds."""
+    for position in summary.frozen:
+        argument = bound[position] if position < len(bound) else None
+        path = dotted(argument.node) if argument is not None else None
+        if path is not None:
+            f.frozen.add(path)
+            known = f.read(path)
+            if known is not None:
+                f.bind(path, replace(known, trainable=Fact.NO))
+    if summary.exit_mode is not Mode.ENTERED:
+        f.state.mode = summary.exit_mode
+    if receiver is not None:
+        for written in summary.written:
+            f.state.env.pop(written, None)
+
+
+def _inline(f: Frame, node: cst.Call, closure: Closure, args: list[Argument]) -> Value:
+    """Run a nested function or lambda in place, with the enclosing names in view."""
+    closure.calls += 1
+    if f.depth >= INLINE_DEPTH or closure.calls > 8:
+        return unknown(f, node, args)
+    params = closure.node.params
+    names = [p.name.value for p in (*params.posonly_params, *params.params)]
+    keywords = {a.name: a.value for a in args if a.name not in (None, "*", "**")}
+    values = dict(zip(names, (a.value for a in args if a.name is None))) | keywords
+    for parameter in (*params.posonly_params, *params.params, *params.kwonly_params):
+        values.setdefault(parameter.name.value, UNKNOWN)
+    return run_nested(f, closure, {k: v for k, v in values.items() if k is not None})
+
+
+def run_nested(f: Frame, closure: Closure, values: dict[str, Value]) -> Value:
+    """Interpret a nested function's body with its parameters bound; gives the joined result."""
+    outer, returns, exits, shared = f.state, f.returns, f.exits, f.shared
+    f.state, f.returns, f.exits, f.depth = outer.fork(), [], [], f.depth + 1
+    before = dict(outer.env)
+    f.state.env.update(values)
+    for decorator in getattr(closure.node, "decorators", ()):
+        value = evaluate(f, decorator.decorator)
+        if value.name == "context":
+            apply_effect(f, value)
+    if isinstance(closure.node, cst.Lambda):
+        result = evaluate(f, closure.node.body)
+    else:
+        run(f, closure.node.body)
+        result = f.returns[0] if f.returns else HOST
+        for other in f.returns[1:]:
+            result = join(result, other)
+    names = f.shared - shared
+    for name in names:
+        if name in f.state.env:
+            outer.env[name] = f.state.env[name]
+    for path, value in f.state.env.items():
+        if "." in path and before.get(path) is not value:
+            outer.env[path] = value
+    f.state, f.returns, f.exits, f.shared, f.depth = outer, returns, exits, shared, f.depth - 1
+    return result

@@ -1,0 +1,224 @@
+"""Statements: how each changes the state. One small function a node type, found through a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import libcst as cst
+
+from torchmemlint.flow import bindings
+from torchmemlint.flow.contexts import enter, leave
+from torchmemlint.flow.dispatch import STATEMENTS, evaluate, run
+from torchmemlint.flow.frame import Closure, Frame, State, dotted, merge
+from torchmemlint.flow.graph import Sink
+from torchmemlint.flow.holders import element_of
+from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value
+
+def _line(f: Frame, node: cst.SimpleStatementLine) -> None:
+    run(f, node.body)
+
+
+def _expression(f: Frame, node: cst.Expr) -> None:
+    evaluate(f, node.value)
+
+
+def _assign(f: Frame, node: cst.Assign) -> None:
+    value = evaluate(f, node.value)
+    for target in node.targets:
+        bindings.assign(f, target.target, value, node.value)
+
+
+def _annotated(f: Frame, node: cst.AnnAssign) -> None:
+    hint = f.program.annotated(f.unit.index, node.annotation.annotation)
+    if node.value is not None:
+        value = evaluate(f, node.value)
+        if value.kind is Kind.UNKNOWN and hint.kind is not Kind.UNKNOWN:
+            value = replace(value, kind=hint.kind, name=hint.name)
+        bindings.assign(f, node.target, value, node.value)
+
+
+def _augmented(f: Frame, node: cst.AugAssign) -> None:
+    bindings.augment(f, node)
+
+
+def _return(f: Frame, node: cst.Return) -> None:
+    value = evaluate(f, node.value) if node.value is not None else HOST
+    f.op("return", node, value, inputs=[value], sunk=[Sink.RETURNED] if f.depth == 0 else ())
+    f.returns.append(value)
+    f.state.alive = False
+
+
+def _raise(f: Frame, node: cst.Raise) -> None:
+    if node.exc is not None:
+        evaluate(f, node.exc)
+    f.state.alive = False
+
+
+def _leave_loop(f: Frame, _: cst.CSTNode) -> None:
+    if f.exits:
+        f.exits[-1].append(f.state.fork())
+    f.state.alive = False
+
+
+def _delete(f: Frame, node: cst.Del) -> None:
+    elements = node.target.elements if isinstance(node.target, cst.Tuple) else [node.target]
+    for element in elements:
+        target = element.value if isinstance(element, cst.Element) else element
+        path = dotted(target)  # type: ignore[arg-type]
+        if path is not None:
+            f.op("del", node, HOST, path=path)
+            f.forget(path)
+
+
+def _if(f: Frame, node: cst.If) -> None:
+    evaluate(f, node.test)
+    ends = []
+    start = f.state
+    f.state = start.fork()
+    with f.arm(node.body):
+        run(f, node.body)
+    ends.append(f.state)
+    f.state = start.fork()
+    if node.orelse is not None:
+        with f.arm(node.orelse):
+            if isinstance(node.orelse, cst.If):
+                _if(f, node.orelse)
+            else:
+                run(f, node.orelse.body)
+    ends.append(f.state)
+    f.state = merge(ends)
+
+
+def _loop(f: Frame, node: cst.For | cst.While, head: Callable[[], None]) -> None:
+    """Interpret the body twice, so that what is carried into the next iteration is seen; one iteration at least."""
+    outer = f.loops
+    f.loops = (*outer, f.number(node))
+    for _ in range(2):
+        f.exits.append([])
+        mode = f.state.mode
+        head()
+        run(f, node.body)
+        exits = f.exits.pop()
+        for state in exits:
+            state.mode = f.state.mode if f.state.alive else mode  # a `with` inside the loop is left on the way out
+        f.state = merge([f.state, *exits])
+        f.state.alive = True
+    f.loops = outer
+    if node.orelse is not None:
+        run(f, node.orelse.body)
+
+
+def _for(f: Frame, node: cst.For) -> None:
+    iterable = evaluate(f, node.iter)
+    _loop(f, node, lambda: bindings.assign(f, node.target, element_of(f, node.iter, iterable), node.iter))
+
+
+def _while(f: Frame, node: cst.While) -> None:
+    def test() -> None:
+        evaluate(f, node.test)
+
+    _loop(f, node, test)
+
+
+def _try(f: Frame, node: cst.Try | cst.TryStar) -> None:
+    start = f.state.fork()
+    run(f, node.body)
+    ends = [f.state]
+    if node.orelse is not None:
+        run(f, node.orelse.body)
+    for handler in node.handlers:
+        f.state = merge([start.fork(), State(dict(ends[0].env), start.mode)])
+        ends.append(_handler(f, handler))
+    f.state = merge(ends)
+    if node.finalbody is not None:
+        alive, f.state.alive = f.state.alive, True
+        run(f, node.finalbody.body)
+        f.state.alive = f.state.alive and alive
+
+
+def _handler(f: Frame, handler: cst.ExceptHandler | cst.ExceptStarHandler) -> State:
+    outer = f.handlers
+    caught = f.unit.tree.code_for_node(handler.type) if handler.type is not None else "BaseException"
+    f.handlers = (*outer, caught)
+    if handler.name is not None:
+        bindings.assign(f, handler.name.name, UNKNOWN, None)
+    with f.arm(handler):
+        run(f, handler.body)
+    f.handlers = outer
+    return f.state
+
+
+def _with(f: Frame, node: cst.With) -> None:
+    mode = f.state.mode
+    for item in node.items:
+        value = enter(f, item.item)
+        if item.asname is not None:
+            bindings.assign(f, item.asname.name, value, item.item)
+    run(f, node.body)
+    leave(f, mode)
+
+
+def _match(f: Frame, node: cst.Match) -> None:
+    evaluate(f, node.subject)
+    start, ends = f.state, [f.state.fork()]
+    for case in node.cases:
+        f.state = start.fork()
+        with f.arm(case):
+            run(f, case.body)
+        ends.append(f.state)
+    f.state = merge(ends)
+
+
+def _function(f: Frame, node: cst.FunctionDef) -> None:
+    op = f.op("function", node, Value(kind=Kind.FUNCTION, graph=Fact.NO, const=node))
+    f.closures[node] = Closure(node, op, f.state.mode, getattr(f.closures.get(node), "calls", 0))
+    for default in (p.default for p in node.params.params if p.default is not None):
+        evaluate(f, default)
+    f.bind(node.name.value, op.value)
+
+
+def _class(f: Frame, node: cst.ClassDef) -> None:
+    """A local class is opaque; the module's classes are known through the index, their class-level names run here."""
+    if f.depth == 0 and not f.info.name:
+        outer, f.state = f.state, f.state.fork()
+        for statement in node.body.body:
+            if not isinstance(statement, (cst.FunctionDef, cst.ClassDef)):
+                run(f, [statement])  # type: ignore[list-item]
+        f.state = outer
+        return
+    f.bind(node.name.value, f.op("class", node, Value(kind=Kind.UNKNOWN, graph=Fact.NO)).value)
+
+
+def _scope(f: Frame, node: cst.Global | cst.Nonlocal) -> None:
+    f.shared = f.shared | {item.name.value for item in node.names}
+
+
+def _assert(f: Frame, node: cst.Assert) -> None:
+    evaluate(f, node.test)
+
+
+STATEMENTS |= {
+    cst.SimpleStatementLine: _line,
+    cst.Expr: _expression,
+    cst.Assign: _assign,
+    cst.AnnAssign: _annotated,
+    cst.AugAssign: _augmented,
+    cst.Return: _return,
+    cst.Raise: _raise,
+    cst.Break: _leave_loop,
+    cst.Continue: _leave_loop,
+    cst.Del: _delete,
+    cst.If: _if,
+    cst.For: _for,
+    cst.While: _while,
+    cst.Try: _try,
+    cst.TryStar: _try,
+    cst.With: _with,
+    cst.Match: _match,
+    cst.FunctionDef: _function,
+    cst.ClassDef: _class,
+    cst.Global: _scope,
+    cst.Nonlocal: _scope,
+    cst.Assert: _assert,
+}

@@ -1,0 +1,128 @@
+"""What a caller has to know of a function: its result in terms of its parameters, and its effects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from torchmemlint.findings import Place
+from torchmemlint.flow.graph import Mode, Op, Sink, Store, sinks
+from torchmemlint.flow.values import HOST, Fact, Kind, Value, join
+
+if TYPE_CHECKING:
+    from torchmemlint.flow.frame import Frame
+    from torchmemlint.index.model import FunctionInfo
+
+GLOBAL_ROOT = -1
+LOCAL_ENDS = frozenset({Sink.RETURNED, Sink.YIELDED})
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A value that a function leaves in something that outlives the call."""
+
+    root: int  # index of the parameter that holds it (self is 0); GLOBAL_ROOT for a global
+    path: str  # "self.sum", "losses"
+    params: frozenset[int]  # parameters that the kept value carries the graph of
+    graph: Fact  # its own graph
+    how: str
+    place: Place
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The effect of calling a function."""
+
+    function: str
+    value: Value  # the result; its `params` are parameter indexes
+    parameter_sinks: tuple[frozenset[Sink], ...] = ()
+    kept: tuple[Kept, ...] = ()
+    frozen: frozenset[int] = frozenset()  # parameters (modules) that it freezes
+    written: frozenset[str] = frozenset()  # attribute paths of self that it rebinds
+    exit_mode: Mode = Mode.ENTERED  # grad mode that it leaves behind
+    yield_mode: Mode | None = None  # grad mode at its yield, for context managers
+    enables: bool = False  # it switches grad on for itself
+    backward: bool = False  # it runs a backward
+
+
+def summarise(f: Frame, entry: Mode, parameters: list[Op]) -> Summary:
+    """The summary of the function that `f` has interpreted."""
+    info = f.info
+    names = [p.name for p in info.parameters]
+    rebound = {op.path for op in f.ops if op.name == "store" and op.path and op.path.startswith("self.")}
+    return Summary(
+        info.id,
+        _result(f, info),
+        tuple(sinks(op) - LOCAL_ENDS for op in parameters),
+        tuple(_kept(f, names)),
+        frozenset(i for i, name in enumerate(names) if name in f.frozen),
+        frozenset(p for p in rebound if p is not None),
+        f.state.mode if f.state.mode is not entry else Mode.ENTERED,
+        f.yields[0].mode if f.yields else None,
+        entry is Mode.ON or any(op.mode is Mode.ON for op in f.ops),
+        any(op.name == "backward" for op in f.ops),
+    )
+
+
+def _result(f: Frame, info: FunctionInfo) -> Value:
+    if f.yields and info.is_generator:
+        value = f.yields[0].value
+        for op in f.yields[1:]:
+            value = join(value, op.value)
+        value = Value(kind=Kind.CONTAINER, graph=value.graph, params=value.params, elements=(plain(value),))
+    elif f.returns:
+        value = f.returns[0]
+        for other in f.returns[1:]:
+            value = join(value, other)
+    else:
+        value = HOST
+    declared = f.program.annotation(f.unit.index, info.returns)
+    if declared.kind is Kind.HOST and value.kind in (Kind.UNKNOWN, Kind.HOST):
+        return HOST
+    if value.kind is Kind.UNKNOWN and declared.kind is not Kind.UNKNOWN:
+        value = replace(value, kind=declared.kind, name=declared.name)
+    return plain(value)
+
+
+def plain(value: Value) -> Value:
+    """The value without references to the operations that made it."""
+    elements = value.elements
+    if isinstance(elements, tuple):
+        elements = tuple(plain(e) for e in elements)
+    elif isinstance(elements, dict):
+        elements = {k: plain(e) for k, e in elements.items()}
+    return replace(value, defs=(), shares=(), elements=elements)
+
+
+def _kept(f: Frame, names: list[str]) -> list[Kept]:
+    kept = []
+    for op in f.ops:
+        for store in op.stores:
+            root = _root(op, names)
+            if root is not None and (store.value.graph is not Fact.NO or store.value.params):
+                kept.append(_entry(f, root, op.path or names[root], store))
+        for inner, holder, values in op.kept:
+            path = f.program.path_of(holder)
+            root = names.index(path.partition(".")[0]) if path and path.partition(".")[0] in names else None
+            if root is not None and path is not None:
+                params = frozenset(p for a in values for p in a.value.params)
+                graph = max((a.value.graph for a in values), default=inner.graph)
+                attribute = inner.path.partition(".")[2]
+                kept.append(Kept(root, f"{path}.{attribute}" if attribute else path, params, max(graph, inner.graph),
+                                 inner.how, inner.place))
+    return kept[:20]
+
+
+def _entry(f: Frame, root: int, path: str, store: Store) -> Kept:
+    value = store.value
+    return Kept(root, path, value.params, value.graph, store.how, Place(f.unit, store.op.node))
+
+
+def _root(holder: Op, names: list[str]) -> int | None:
+    """The parameter that owns the holder: a container parameter itself, or the object whose attribute it is."""
+    if holder.name == "param":
+        return names.index(holder.path) if holder.path in names else None
+    if holder.name == "load" and holder.path is not None:
+        root = holder.path.partition(".")[0]
+        return names.index(root) if root in names else GLOBAL_ROOT
+    return None

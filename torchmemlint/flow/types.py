@@ -1,0 +1,59 @@
+"""Kinds from annotations: what a declared type says of a value."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from torchmemlint import knowledge
+from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value
+
+if TYPE_CHECKING:
+    from torchmemlint.flow.program import Program
+    from torchmemlint.index.model import FileIndex
+
+HOST_TYPES = frozenset("int float str bool bytes None complex numpy.ndarray np.ndarray pathlib.Path Path".split())
+TENSOR_TYPES = frozenset("torch.Tensor Tensor torch.FloatTensor torch.LongTensor torch.nn.Parameter".split())
+CONTAINERS = frozenset(
+    "list List dict Dict tuple Tuple set Set Sequence Iterable Iterator Mapping deque typing.List typing.Dict".split()
+)
+OPTIONAL = re.compile(r"^(?:typing\.)?Optional\[(.*)\]$")
+ROLES = {"optimizer": Kind.OPTIMIZER, "scaler": Kind.SCALER, "loader": Kind.LOADER, "scheduler": Kind.OPTIMIZER}
+
+
+def annotation_value(program: Program, index: FileIndex, text: str | None) -> Value:
+    """The value that annotation `text` declares; UNKNOWN where it declares nothing that we know."""
+    if not text:
+        return UNKNOWN
+    text = text.strip().strip("\"'")
+    match = OPTIONAL.match(text)
+    text = match.group(1) if match else text
+    if text.endswith("| None"):
+        text = text[: -len("| None")].strip()
+    if text in HOST_TYPES:
+        return HOST
+    if text in TENSOR_TYPES:
+        return Value(kind=Kind.TENSOR)
+    if text.partition("[")[0] in CONTAINERS:
+        return Value(kind=Kind.CONTAINER)
+    return _named(program, index, text) if text.replace(".", "").replace("_", "").isalnum() else UNKNOWN
+
+
+def _named(program: Program, index: FileIndex, text: str) -> Value:
+    value = program.global_value(index, text)
+    if value.kind is Kind.CLASS:
+        info = program.class_(value.name)
+        return program.instance(info) if info is not None else UNKNOWN
+    name = value.name if value.kind is Kind.EXTERNAL and value.name else text
+    if name in TENSOR_TYPES:
+        return Value(kind=Kind.TENSOR)
+    if name in HOST_TYPES:
+        return HOST
+    if name in ("torch.nn.Module", "nn.Module") or name.endswith("PreTrainedModel"):
+        return Value(kind=Kind.MODULE, graph=Fact.NO, name=None, trainable=Fact.YES)
+    if knowledge.module_fact(name) is not None:
+        return Value(kind=Kind.MODULE, graph=Fact.NO, name=name, trainable=Fact.YES)
+    if name.startswith("torch.optim.Optimizer"):
+        return Value(kind=Kind.OPTIMIZER, graph=Fact.NO)
+    kind = ROLES.get(knowledge.role(name) or "")
+    return Value(kind=kind, graph=Fact.NO, name=name) if kind is not None else UNKNOWN

@@ -281,3 +281,11 @@ def test_events_stand_beside_their_lines(tmp_path: Path) -> None:
     following = next(i for i, text in enumerate(lines[source + 1 :], source + 1) if "|" in text[:8])
     assert any("loss" in text or "#" in text for text in lines[source + 1 : following])
     assert any("backward" in text for text in lines)
+
+
+def test_events_of_a_file_that_is_no_python_are_an_error_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "bad.py"
+    path.write_text("x = 1\ny = (\n", encoding="utf-8")
+    result = dev("events", path)
+    assert result.exit_code == 1
+    assert f"{path}:2: " in result.output

@@ -8,7 +8,6 @@ import click
 
 from torchmemlint import loader
 from torchmemlint.dev import corpus as corpora
-from torchmemlint.dev import events as streams
 from torchmemlint.dev import new_rule as generator
 from torchmemlint.dev.checkout import Checkout, find_checkout
 from torchmemlint.dev.pages import pages, stale, write
@@ -60,7 +59,9 @@ def bless(context: click.Context) -> None:
 @main.command()
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True))
 def events(file: Path) -> None:
-    """Print the operations that the analysis sees, in order, beside the source lines."""
+    """Print the operations that the analysis sees, in order, beside the source lines, and the events."""
+    from torchmemlint.dev import events as streams  # the analysis is needed here alone
+
     for line in streams.stream(file):
         click.echo(line)
 

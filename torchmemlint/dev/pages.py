@@ -10,6 +10,7 @@ import click
 from torchmemlint.dev.checkout import Checkout
 from torchmemlint.dev.docstrings import HEADINGS, sections, summary
 from torchmemlint.dev.examples import best_example
+from torchmemlint.explain import has_fix
 from torchmemlint.registry import Rule
 
 BEGIN = "<!-- rules: begin (made by `python -m torchmemlint.dev docs`) -->"
@@ -55,10 +56,11 @@ def write(expected: dict[Path, str]) -> list[Path]:
 def table(rules: Iterable[type[Rule]], page: str = "") -> str:
     """One row a rule; the code links to its section of `page`."""
     rows = [
-        f"| [{rule.code}]({page}#{_anchor(rule)}) | {rule.name} | {rule.severity.value} | {_cell(summary(rule))} |"
+        f"| [{rule.code}]({page}#{_anchor(rule)}) | {rule.name} | {rule.severity.value} | {_fix(rule)} "
+        f"| {_cell(summary(rule))} |"
         for rule in rules
     ]
-    return "\n".join(["| code | name | severity | what it finds |", "|---|---|---|---|", *rows])
+    return "\n".join(["| code | name | severity | fix | what it finds |", "|---|---|---|---|---|", *rows])
 
 
 def rules_page(checkout: Checkout, rules: list[type[Rule]]) -> str:
@@ -97,6 +99,10 @@ def _examples(checkout: Checkout, rule: type[Rule]) -> list[str]:
 
 def _anchor(rule: type[Rule]) -> str:
     return f"{rule.code.lower()}-{rule.name}"
+
+
+def _fix(rule: type[Rule]) -> str:
+    return has_fix(rule).replace("-", "–")
 
 
 def _cell(text: str) -> str:

@@ -40,7 +40,7 @@ def check(
     """All findings in the files under `paths`, sorted by place.
 
     `config` None: the settings file nearest to the first path. `executor`: any concurrent.futures.Executor, whose
-    workers must see the same files; `jobs` > 1 starts processes of its own. Raises discover.MissingPath, ConfigError."""
+    workers must see the same files; `jobs` > 1 starts processes of its own. Raises MissingPath, ConfigError."""
     from torchmemlint.config import discover
     from torchmemlint.engine import Session
 
@@ -53,22 +53,21 @@ def check(
 
 
 def check_source(text: str | bytes, filename: str = "<string>", config: Config | None = None) -> list[Diagnostic]:
-    """All findings in a text that stands for the file `filename`; files that it imports are read when they are there."""
+    """All findings in a text that stands for the file `filename`; files that it imports are read if they are there."""
     session, failed = _session(text, filename, config)
     return failed or session.check()
 
 
-def fix_source(
-    text: str, filename: str = "<string>", config: Config | None = None, *, unsafe: bool = False
-) -> tuple[str, list[Diagnostic]]:
-    """The text with all safe fixes (with `unsafe` or the setting unsafe-fixes: all fixes) made, and what is left."""
+def fix_source(text: str, filename: str = "<string>", config: Config | None = None, *, unsafe: bool = False) -> str:
+    """The text with all safe fixes made; with `unsafe`, or the setting unsafe-fixes, all fixes. A text that can't be
+    parsed comes back as it is."""
     from torchmemlint.mend import mend
 
     session, failed = _session(text, filename, config)
     if failed:
-        return text, failed
+        return text
     mended = mend(session, unsafe or session.config.unsafe_fixes)
-    return (mended.after[filename].text if filename in mended.after else text), mended.left
+    return mended.after[filename].text if filename in mended.after else text
 
 
 def _session(text: str | bytes, filename: str, config: Config | None) -> tuple[Session, list[Diagnostic]]:

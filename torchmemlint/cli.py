@@ -1,12 +1,15 @@
 """The command line. Only click is imported up front: everything else when a command needs it."""
 
+# Paths are strings here, spelled as the user spelled them.
+# ruff: noqa: PTH113, PTH118
+
 from __future__ import annotations
 
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import click
 
@@ -15,13 +18,18 @@ from torchmemlint import __version__
 if TYPE_CHECKING:
     from torchmemlint.config import Config
 
+_F = TypeVar("_F", bound="Callable[..., Any]")
 FORMATS = ("text", "concise", "json", "sarif", "github", "junit")
 
 
 class _Commands(click.Group):
     """Commands that live in modules of their own, imported when they are named."""
 
-    lazy = {"verify": "torchmemlint.verify.command", "trace": "torchmemlint.trace", "server": "torchmemlint.server"}
+    lazy: ClassVar[dict[str, str]] = {
+        "verify": "torchmemlint.verify.command",
+        "trace": "torchmemlint.trace",
+        "server": "torchmemlint.server",
+    }
 
     def list_commands(self, context: click.Context) -> list[str]:
         return sorted([*super().list_commands(context), *(name for name in self.lazy if self._there(name))])
@@ -62,7 +70,7 @@ def _codes(context: click.Context, parameter: click.Parameter, values: tuple[str
     return codes or None
 
 
-def _code_option(name: str, text: str) -> Any:
+def _code_option(name: str, text: str) -> Callable[[_F], _F]:
     return click.option(name, multiple=True, callback=_codes, metavar="CODES", help=text)
 
 

@@ -1,5 +1,8 @@
 """What `torchmemlint check` does with its options, step by step."""
 
+# Paths are strings here, spelled as the user spelled them.
+# ruff: noqa: PTH110
+
 from __future__ import annotations
 
 import io
@@ -69,7 +72,10 @@ def run(options: Options) -> int:
         return 0
     from torchmemlint.progress import bar
 
-    with bar(options.progress) as progress, _session(options, config, progress) as session:
+    with (
+        bar(options.progress) as progress,
+        Session(config, options.jobs or default_jobs(), progress=progress) as session,
+    ):
         unreadable = _add(session, options)
         if options.fix or options.diff:
             return _fixed(session, options, unreadable)
@@ -100,15 +106,9 @@ def _config(options: Options) -> Config:
     config = settings(options.config_file, options.isolated, start)
     known = [rule.code for rule in load_rules()] + list(SPECIAL)
     check_codes(config, known)
-    chosen = {"select": options.select, "ignore": options.ignore, "extend_select": options.extend_select}
-    given = Config(**{key: codes for key, codes in chosen.items() if codes})
-    check_codes(given, known)
-    return merge(config, unsafe_fixes=options.unsafe_fixes, **chosen)
-
-
-def _session(options: Options, config: Config, progress: object) -> Session:
-    jobs = options.jobs or default_jobs()
-    return Session(config, jobs, progress=progress if callable(progress) else None)
+    select, ignore, extend = options.select, options.ignore, options.extend_select
+    check_codes(Config(select=select or (), ignore=ignore or (), extend_select=extend or ()), known)
+    return merge(config, select=select, ignore=ignore, extend_select=extend, unsafe_fixes=options.unsafe_fixes)
 
 
 def _add(session: Session, options: Options) -> list[Diagnostic]:

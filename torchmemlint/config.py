@@ -1,12 +1,15 @@
 """Settings: `[tool.torchmemlint]` of pyproject.toml, or torchmemlint.toml, checked key by key."""
 
+# Paths are strings here, spelled as the user spelled them.
+# ruff: noqa: PTH100
+
 from __future__ import annotations
 
 import difflib
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -89,9 +92,9 @@ _KEYS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def nearest(word: str, known: object) -> str:
-    """ "; did you mean `x`?" for the known word most like `word`, else an empty string."""
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)  # type: ignore[call-overload]
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The question whether the known word most like `word` was meant, or an empty string."""
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
     return f"; did you mean `{close[0]}`?" if close else ""
 
 
@@ -121,7 +124,8 @@ def _parse(path: Path) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not valid UTF-8 at byte {error.start}") from None
     try:
-        return tomllib.loads(text.replace("\r\n", "\n"))
+        table: dict[str, Any] = tomllib.loads(text.replace("\r\n", "\n"))
+        return table
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(_toml_message(path, text, str(error))) from None
 

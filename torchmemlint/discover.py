@@ -1,5 +1,8 @@
 """Which files are checked: .py files under the given paths, less what .gitignore and the exclude lists name."""
 
+# Paths are strings here, spelled as the user spelled them.
+# ruff: noqa: PTH100, PTH110, PTH112, PTH116, PTH120
+
 from __future__ import annotations
 
 import os
@@ -157,8 +160,14 @@ def _between(path: str, top: str) -> Iterator[str]:
         path = os.path.dirname(path)
 
 
-def _key(path: str) -> str:
-    return os.path.realpath(path)
+def _once(paths: Iterable[str]) -> list[str]:
+    """One path for each file, sorted: the file itself rather than a link to it, else the first."""
+    found: dict[str, str] = {}
+    for path in sorted(paths):
+        real = os.path.realpath(path)
+        if real not in found or os.path.abspath(path) == real:
+            found[real] = path
+    return sorted(found.values())
 
 
 def discover(paths: Sequence[str], config: Config) -> list[str]:
@@ -169,15 +178,13 @@ def discover(paths: Sequence[str], config: Config) -> list[str]:
     names = frozenset(EXCLUDED if config.exclude is None else ())
     listed = (config.exclude or ()) + config.extend_exclude
     walk = _Walk(_ignore(root, listed), names)
-    found: dict[str, str] = {}
+    found: list[str] = []
     for path in dict.fromkeys(paths):
         if os.path.isdir(path):
             above = _self_ignored(path, _gitignores_above(path))
-            files = list(walk.files(os.path.normpath(path), above))
+            found += walk.files(os.path.normpath(path), above)
         elif os.path.exists(path):
-            files = [os.path.normpath(path)]
+            found.append(os.path.normpath(path))
         else:
             raise MissingPath(f"`{path}` does not exist")
-        for file in files:
-            found.setdefault(_key(file), file)
-    return sorted(found.values())
+    return _once(found)

@@ -1,5 +1,8 @@
 """A run: find the files, index them, link the project, check file by file; in this process or on any executor."""
 
+# Paths are strings here, spelled as the user spelled them.
+# ruff: noqa: PTH100, PTH113, PTH117, PTH118, PTH123, PTH202
+
 from __future__ import annotations
 
 import contextlib

@@ -20,10 +20,10 @@ from torchmemlint.selection import SPECIAL
 
 _SPECIAL_TEXT = {
     "TML000": "A file that can't be read or parsed: nothing in it is checked. Only --ignore TML000 hides it.",
-    "TML001": "A suppression comment that silences nothing: the finding is gone, or the code is wrong. The fix, which is "
-    "safe, removes it. A bare `# noqa` and other tools' codes are left alone.",
-    "TML999": "A rule, or the analysis itself, failed on this file or took too long; all other files are checked. Please "
-    "report it. Only --ignore TML999 hides it.",
+    "TML001": "A suppression comment that silences nothing: the finding is gone, or the code is wrong. The fix "
+    "(safe) removes it. A bare `# noqa` and other tools' codes are left alone.",
+    "TML999": "A rule, or the analysis itself, failed on this file or took too long; all other files are checked. "
+    "Please report it. Only --ignore TML999 hides it.",
 }
 
 
@@ -83,11 +83,13 @@ def _measured(code: str) -> str:
 
 
 def _record(record: dict[str, Any]) -> str:
-    return "\n".join(f"{key}: {value if isinstance(value, str) else json.dumps(value)}" for key, value in record.items())
+    return "\n".join(
+        f"{key}: {value if isinstance(value, str) else json.dumps(value)}" for key, value in record.items()
+    )
 
 
 def has_fix(rule: type[Rule]) -> str:
-    """"safe", "unsafe" or "-", as the docstring's section on fix safety says."""
+    """What the docstring says on fix safety, in a word: safe, unsafe, or - for no fix."""
     text = sections(rule).get("Fix safety", "").lower()
     if not text or text.startswith(("no fix", "none", "there is no fix", "no automatic", "not fixable")):
         return "-"

@@ -1,5 +1,8 @@
 """One file at a time: reading, indexing and checking, each of which turns every failure into a diagnostic."""
 
+# Paths are strings here, spelled as the user spelled them.
+# ruff: noqa: PTH123
+
 from __future__ import annotations
 
 import contextlib
@@ -24,7 +27,9 @@ if TYPE_CHECKING:
     from torchmemlint.index.project import ProjectIndex
 
 SECONDS_PER_FILE = 60.0
-_PYTHON2 = re.compile(r"^\s*print\s+[^(=\s]|^\s*exec\s+[\"'\w]|except\s+[\w.]+\s*,\s*\w+\s*:|raise\s+\w+\s*,|`|<>|\b0\d+\b")
+_PYTHON2 = re.compile(
+    r"^\s*print\s+[^(=\s]|^\s*exec\s+[\"'\w]|except\s+[\w.]+\s*,\s*\w+\s*:|raise\s+\w+\s*,|`|<>|\b0\d+\b"
+)
 _INTERESTING = (b"torch", b"TML")
 
 

@@ -1,5 +1,8 @@
 """How files make modules: the dotted name of each file, and the file behind an imported name."""
 
+# Paths are strings here, spelled as the user spelled them.
+# ruff: noqa: PTH100, PTH110, PTH112, PTH113, PTH118, PTH119, PTH120, PTH206
+
 from __future__ import annotations
 
 import os

@@ -84,9 +84,7 @@ def _round(
     return changed
 
 
-def _mended(
-    session: Session, path: str, fixes: Sequence[Fix], result: Mended, broken: set[Fix]
-) -> Source | None:
+def _mended(session: Session, path: str, fixes: Sequence[Fix], result: Mended, broken: set[Fix]) -> Source | None:
     """The file after these fixes; None where it stays as it is."""
     try:
         old = source_of(session, path)

@@ -1,9 +1,12 @@
 """Which findings are shown: codes and code prefixes selected, ignored, ignored by file; hints only on demand."""
 
+# Paths are strings here, spelled as the user spelled them.
+# ruff: noqa: PTH100
+
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import PurePath
@@ -75,7 +78,7 @@ def _matches(glob: str, root: str, filename: str) -> bool:
     return _spec(glob).match_file(PurePath(relative).as_posix())
 
 
-def check_codes(config: Config, known: Mapping[str, object]) -> None:
+def check_codes(config: Config, known: Collection[str]) -> None:
     """Raise ConfigError for a code or prefix in `config` that covers no known rule."""
     where = f"{config.path}: " if config.path else ""
     groups = [config.select, config.ignore, config.extend_select, *(codes for _, codes in config.per_file_ignores)]

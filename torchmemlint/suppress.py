@@ -64,7 +64,8 @@ class Suppressions:
         rows = {diagnostic.row, diagnostic.noqa_row or diagnostic.row}
         rows.update(row for at in tuple(rows) for row in self.spans.get(at, ()))
         speaking = [d for d in self.directives if d.kind == "ignore-file" or d.target in rows]
-        return any([d.covers(diagnostic.code) for d in speaking if d.kind in ("noqa", "ignore", "ignore-file")])
+        covered = [d.covers(diagnostic.code) for d in speaking if d.kind in ("noqa", "ignore", "ignore-file")]
+        return any(covered)
 
 
 def collect(source: Source) -> Suppressions:

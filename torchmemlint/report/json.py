@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, TextIO
 
 from torchmemlint.findings import Diagnostic, Fix, Location
@@ -55,7 +55,7 @@ def finding_object(d: Diagnostic) -> dict[str, Any]:
     }
 
 
-@lru_cache(maxsize=None)
+@cache
 def impact(code: str) -> dict[str, Any] | None:
     """What the rule's fixture was measured to cost, from the package's records; null where nothing was recorded."""
     from torchmemlint.report.records import impact_of

@@ -1,5 +1,8 @@
 """SARIF 2.1.0, the format of code-scanning dashboards."""
 
+# Paths are strings here, spelled as the user spelled them.
+# ruff: noqa: PTH100, PTH117
+
 from __future__ import annotations
 
 import json

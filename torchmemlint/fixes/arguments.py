@@ -76,7 +76,9 @@ class _SetKeyword(Step):
         line_end = _rest_of_line(place.data, comma or end)
         between = place.text(comma or end, line_end).strip()
         own_line = indent is not None and (not between or between.startswith("#")) and line_end < len(place.data)
-        if own_line and comma is None:
+        if own_line and comma is None and line_end == end:
+            yield Change(end, end, f",\n{indent}{text}")
+        elif own_line and comma is None:
             yield Change(end, end, ",")
             yield Change(line_end, line_end, f"\n{indent}{text}")
         elif own_line:

@@ -23,7 +23,7 @@ class _Layout:
     imported: dict[str, str]  # name -> dotted target, for imports that always run and are not rebound
     bound: frozenset[str]  # every name bound at the top level
     last_row: int  # imports can be added behind this row; 0: before everything
-    first_row: int  # the first statement's row where nothing can precede it, else 0
+    first_row: int  # the first statement's row, decorators included; 0: there is none
 
 
 @lru_cache(maxsize=8)
@@ -37,7 +37,9 @@ def _layout(text: str) -> _Layout:
         targets.setdefault(name, set()).add(target)
     others = set(_bound(body))
     imported = {name: min(found) for name, found in targets.items() if len(found) == 1 and name not in others}
-    return _Layout(imported, frozenset(targets) | others, _last_header_row(body), body[0].lineno if body else 0)
+    decorators = getattr(body[0], "decorator_list", []) if body else []
+    first_row = min(node.lineno for node in [body[0], *decorators]) if body else 0
+    return _Layout(imported, frozenset(targets) | others, _last_header_row(body), first_row)
 
 
 def _always_imported(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:

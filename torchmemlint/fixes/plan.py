@@ -36,6 +36,10 @@ class Step:
         """The changes of this step in the unit behind `place`."""
         raise NotImplementedError
 
+    def joined(self, other: Step) -> Step | None:
+        """This step and `other` as one that sees both, where looking at each alone would not do."""
+        return None
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -92,6 +96,14 @@ class Ground:
     def __post_init__(self) -> None:
         object.__setattr__(self, "data", self.unit.source.data)
 
+    def refuse_unfaithful(self) -> None:
+        """Refused where the tree is not the text: libcst drops form feeds before code, and all spans behind are off."""
+        unit = self.unit
+        rows, last = unit.source.line_starts, unit.function.end_line if unit.function.name else len(self.data)
+        end = rows[last] if last < len(rows) else len(self.data)
+        if len(unit.tree.code.rstrip("\r\n").encode("utf-8")) + unit.shift != len(self.data[:end].rstrip(b"\r\n")):
+            raise Refused("the tree does not give the text back")
+
     def parent(self, node: cst.CSTNode) -> cst.CSTNode:
         """The node's parent. Refused for the root and for nodes of other trees."""
         parent = _parents(self.unit).get(node)
@@ -139,6 +151,7 @@ def resolve(plan: Plan, unit: Unit) -> Fix | None:
     """The plan as plain-data edits, sorted and not overlapping; None where a step cannot be made or says nothing."""
     ground = Ground(unit)
     try:
+        ground.refuse_unfaithful()
         changes = [change for step in plan.steps for change in step.changes(ground)]
         edits = tuple(_edit(ground, change) for change in _ordered(changes))
     except (Refused, UnicodeError, RecursionError):
@@ -147,10 +160,10 @@ def resolve(plan: Plan, unit: Unit) -> Fix | None:
 
 
 def _ordered(changes: list[Change]) -> list[Change]:
-    """Sorted by place. Refused where two overlap, or replace nothing at the same place differently."""
+    """Sorted by place. Refused where two overlap, or insert different text at the same place."""
     ordered = sorted(dict.fromkeys(changes), key=lambda change: (change.start, change.end))
     for before, after in zip(ordered, ordered[1:]):
-        if before.end > after.start or before.start == after.start:
+        if before.end > after.start or before.start == after.end:
             raise Refused("overlapping changes")
     return ordered
 
@@ -179,6 +192,13 @@ def _edit(ground: Ground, change: Change) -> Edit:
 
 def combine(plans: Sequence[Plan], message: str) -> Plan:
     """All the plans as one, made together or not at all; safe only if each is."""
-    steps = tuple(dict.fromkeys(step for plan in plans for step in plan.steps))
+    steps: list[Step] = []
+    for step in dict.fromkeys(step for plan in plans for step in plan.steps):
+        for i, earlier in enumerate(steps):
+            if joined := earlier.joined(step):
+                steps[i] = joined
+                break
+        else:
+            steps.append(step)
     reasons = dict.fromkeys(plan.reason for plan in plans if plan.reason)
-    return Plan(message, steps, all(plan.safe for plan in plans), "; ".join(reasons))
+    return Plan(message, tuple(steps), all(plan.safe for plan in plans), "; ".join(reasons))

@@ -61,6 +61,10 @@ class DeleteStep(Step):
 
     nodes: tuple[cst.CSTNode, ...]
 
+    def joined(self, other: Step) -> Step | None:
+        """Deletions see one another, or two of them could empty a block."""
+        return DeleteStep(self.nodes + other.nodes) if isinstance(other, DeleteStep) else None
+
     def changes(self, place: Ground) -> Iterator[Change]:
         whole: dict[cst.CSTNode, list[cst.CSTNode]] = {}
         parts: dict[Holder, set[int]] = {}
@@ -151,7 +155,8 @@ class _Insert(Step):
         statement = holder or node
         if is_header(statement) and not self.after:
             raise Refused("a docstring or future import")
-        block_of(place, statement)
+        if not isinstance(place.parent(statement), (cst.Module, cst.IndentedBlock)):
+            raise Refused("not in a block")
         start = statement_start(place, statement)
         indent = indentation(place, start)
         if self.after:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import codecs
 import io
+import re
 import tokenize
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -39,15 +40,8 @@ class Source:
     @cached_property
     def line_starts(self) -> list[int]:
         """Byte offset of each line's start, as Python counts lines: LF, CR LF or a lone CR end one."""
-        starts, at, data = [0], 0, self.data
-        while at < len(data):
-            lf, cr = data.find(b"\n", at), data.find(b"\r", at)
-            end = min((x for x in (lf, cr) if x >= 0), default=-1)
-            if end < 0:
-                break
-            at = end + (2 if data[end : end + 2] == b"\r\n" else 1)
-            starts.append(at)
-        return starts
+        ends = re.finditer(rb"\r\n?|\n", self.data) if b"\r" in self.data else re.finditer(rb"\n", self.data)
+        return [0, *(match.end() for match in ends)]
 
     @cached_property
     def newline(self) -> str:

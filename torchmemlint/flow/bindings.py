@@ -66,7 +66,7 @@ def _attribute(f: Frame, target: cst.Attribute, value: Value, node: cst.BaseExpr
         return
     kind = Sink.GLOBAL if base.kind in (Kind.CLASS, Kind.FUNCTION) else Sink.ATTRIBUTE
     sunk = [kind] if kind is Sink.GLOBAL or is_object_state(f, path) else []
-    f.store(load(f, path, target, fresh=False), target, value, node, how, sunk=sunk, path=path)
+    f.store(load(f, path, target, fresh=False, base=base), target, value, node, how, sunk=sunk, path=path)
     f.bind(path, value)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from torchmemlint.flow.graph import Op, Sink, Store
+from torchmemlint.flow.values import Fact
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
@@ -32,6 +33,14 @@ class HolderClosed(Event):
     stores: list[Store] = field(default_factory=list)  # only those that may carry a graph
     sinks: frozenset[Sink] = frozenset()  # over everything that is read from the holder, callers included
     cleared: bool = False  # emptied or rebound within the step or call
+    by_callee: bool = False  # the store happens in a project function called here
+
+    @property
+    def in_module(self) -> bool:
+        """Is the function a method of an nn.Module?"""
+        program, info = self.function.program, self.function.info
+        owner = program.project.owner(info) if info.owner is not None else None
+        return owner is not None and program.project.is_module_class(owner) is Fact.YES
 
 
 @dataclass(slots=True)

@@ -78,7 +78,7 @@ def _subscript(f: Frame, node: cst.Subscript) -> Value:
     if base.kind is Kind.CONTAINER:
         return _member(f, node, base)
     graph, params = f.derived([base])
-    return f.op("load", node, Value(graph=graph, params=params), inputs=[base], path=dotted(node.value)).value
+    return f.op("item", node, Value(graph=graph, params=params), inputs=[base]).value
 
 
 def _member(f: Frame, node: cst.Subscript, base: Value) -> Value:

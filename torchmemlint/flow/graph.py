@@ -92,6 +92,11 @@ class Op:
             return plain[position]
         return next((a for a in self.arguments if name is not None and a.name == name), None)
 
+    @property
+    def consumers(self) -> list[Op]:
+        """The operations that compute with the result; names bound to it do not count."""
+        return [user for user in self.uses if user.name not in ("bind", "del")]
+
     def __repr__(self) -> str:
         return f"<{self.name} #{self.order}>"
 
@@ -112,7 +117,9 @@ def link(user: Op, values: Iterable[Value | None]) -> None:
         if value is None:
             continue
         for maker in value.defs:
-            if maker is not user and maker not in user.inputs:
+            if maker is user:
+                user.carried = True
+            elif maker not in user.inputs:
                 user.inputs.append(maker)
                 maker.uses.append(user)
 
@@ -156,3 +163,24 @@ def fact(value: Value) -> Fact:
 def freed(value: Value) -> bool:
     """Has a backward call already released the buffers of `value`'s graph, on every path?"""
     return bool(value.defs) and all(op.freed for op in value.defs)
+
+
+def origin(value: Value) -> Op | None:
+    """The nearest operation that attached the graph: a module's forward, or a project call that runs one."""
+    for op in closure(value.defs, lambda o: o.inputs if o.passes else ()):
+        if op.name in ("module", "call", "?call") and op.value.graph is not Fact.NO:
+            return op
+    return None
+
+
+WRITES = frozenset({"torch.setitem", "write"})
+
+
+def written(op: Op, base: Value) -> bool:
+    """Is the result of `op`, a view of it, or the storage of `base` written in place anywhere in the function?"""
+    sources = {op, *base.defs, *base.shares}
+    for source in list(sources):
+        sources.update(source.value.shares)
+    reached = closure(sources, lambda o: [u for u in o.uses if o in u.value.shares or o is op])
+    return any(u.name in WRITES or (u.name.startswith("torch.") and u.name.endswith("_"))
+               for o in reached for u in o.uses)

@@ -38,15 +38,27 @@ def load(f: Frame, path: str, node: cst.CSTNode, *, fresh: bool = True, base: Va
 def holders_of(f: Frame, node: cst.BaseExpression, value: Value) -> list[Op]:
     """The operations that stand for a container value; an attribute that nothing bound here is loaded."""
     if value.defs:
-        return [op for op in value.defs if op.name not in ("arith", "compare")]
+        return list(dict.fromkeys(root for op in value.defs if op.name not in ("arith", "compare") for root in roots(op)))
     path = dotted(node)
     return [load(f, path, node)] if path is not None else []
+
+
+def roots(op: Op) -> list[Op]:
+    """The containers that a container read from another one lives in; the operation itself where it is not read."""
+    found, todo, seen = [], [op], {op}
+    while todo:
+        current = todo.pop()
+        outer = [o for o in current.inputs if o.name != "store"] if current.name in ("iter", "item", "read") else []
+        found += [] if outer else [current]
+        todo += [o for o in outer if o not in seen]
+        seen.update(outer)
+    return found
 
 
 def element_of(f: Frame, node: cst.BaseExpression, container: Value) -> Value:
     """What a loop over, or an unknown key of, the container gives."""
     if container.kind is Kind.LOADER:
-        return f.op("iter", node, Value(graph=Fact.NO, name="batch"), inputs=[container], passes=False).value
+        return f.op("batch", node, Value(graph=Fact.NO, name="batch"), inputs=[container], passes=False).value
     if container.kind is Kind.HOST:
         return HOST
     known = _members(container)

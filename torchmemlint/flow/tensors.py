@@ -8,6 +8,7 @@ from dataclasses import replace
 import libcst as cst
 
 from torchmemlint import knowledge
+from torchmemlint.flow.bindings import freeze
 from torchmemlint.flow.frame import Frame, dotted
 from torchmemlint.flow.graph import Argument, Sink
 from torchmemlint.flow.values import HOST, Fact, Kind, Layout, Value
@@ -99,6 +100,8 @@ def _result(
 ) -> Value:
     if name == "requires_grad_":
         off = bool(args) and args[0].value.const is False
+        if off:
+            freeze(f, base)
         return replace(base, kind=Kind.TENSOR, graph=Fact.NO if off else Fact.YES)
     scalar = _scalar(name, base, args)
     if fact is None:

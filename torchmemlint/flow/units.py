@@ -73,10 +73,10 @@ def module_unit(source: Source, index: FileIndex, info: FunctionInfo) -> Unit:
     for function in sorted(index.functions.values(), key=lambda f: f.line):
         if not function.name or function.body_line <= function.line:
             continue
-        start, end = _bounds(source, function.body_line, function.end_line)
-        start += len(data[start:end]) - len(data[start:end].lstrip(b" \t\f"))
-        if start < at:
-            continue
+        line_start, end = _bounds(source, function.body_line, function.end_line)
+        start = line_start + function.body_column
+        if start < at or data[line_start:start].strip():
+            continue  # nested in what is blanked, or on the line of its signature
         pieces += [data[at:start], _blanked(data, start, end)]
         at = end
     pieces.append(data[at:])

@@ -164,6 +164,7 @@ class _Maker:
             line=node.lineno,
             first_line=first_line(node),
             body_line=statement_line(node.body[0]),
+            body_column=node.body[0].col_offset,
             end_line=node.end_lineno or node.lineno,
             column=node.col_offset,
             parameters=tuple(self._parameters(node.args)),

@@ -31,6 +31,7 @@ class FunctionInfo:
     body_line: int  # first line of the first body statement
     end_line: int
     column: int  # 0-based column of `def`
+    body_column: int = 0  # byte offset of the first body statement in its line
     parameters: tuple[Parameter, ...] = ()
     decorators: tuple[str, ...] = ()  # dotted, resolved through imports; of a call its callee
     returns: str | None = None

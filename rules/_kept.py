@@ -1,0 +1,108 @@
+"""What TML101 to TML104 share: is a kept value needed, what does it cost, how is it mended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from torchmemlint import knowledge
+from torchmemlint.findings import Place, Severity
+from torchmemlint.fixes import Plan, call_method, combine
+from torchmemlint.flow.events import HolderClosed
+from torchmemlint.flow.graph import Op, Sink, Store, fact, freed, origin
+from torchmemlint.flow.values import Fact, Kind, Value
+
+NEEDED = frozenset({Sink.BACKWARD})
+OUT_OF_SIGHT = frozenset({Sink.RETURNED, Sink.YIELDED, Sink.UNKNOWN_CALL, Sink.ATTRIBUTE, Sink.GLOBAL})
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one store keeps: how bad it is, in words, and its mend."""
+
+    store: Store
+    severity: Severity
+    bytes: str  # which bytes are held
+    fix: Plan | None
+    related: tuple[tuple[str, Place], ...]
+
+    @property
+    def node(self) -> cst.CSTNode:
+        """Where the finding stands."""
+        return self.store.op.node
+
+
+def verdicts(event: HolderClosed) -> Iterator[Verdict]:
+    """A verdict for each store that surely keeps a graph which nothing needs."""
+    if event.sinks & NEEDED or event.cleared:
+        return
+    visible = not event.sinks & OUT_OF_SIGHT
+    for store in event.stores:
+        if fact(store.value) is not Fact.YES or _handed_to_backward_elsewhere(store):
+            continue
+        severity, what = cost(store.value)
+        if not visible:
+            severity = Severity.HINT
+        yield Verdict(store, severity, what, mend(store, safe=visible), related(event, store))
+
+
+def _handed_to_backward_elsewhere(store: Store) -> bool:
+    """Values of one policy update or of one step are consumed with it; a holder of modules keeps no graph."""
+    return store.value.kind in (Kind.MODULE, Kind.OPTIMIZER, Kind.FUNCTION)
+
+
+def cost(value: Value) -> tuple[Severity, str]:
+    """Severity and the bytes that keeping `value` holds, by what is known of its backward and its size."""
+    if not freed(value):
+        return Severity.ERROR, "every activation of its forward pass"
+    if any(_whole_buffer(op) for op in value.defs):
+        return Severity.WARNING, "the whole elementwise buffer of its loss, which `.detach()` would keep too"
+    if value.scalar is Fact.YES:
+        return Severity.HINT, "the nodes of its graph in host memory; its backward has freed the activations"
+    if value.scalar is Fact.NO:
+        return Severity.WARNING, "its own bytes on the device; its backward has freed the activations"
+    return Severity.HINT, "its own bytes and the nodes of its graph; its backward has freed the activations"
+
+
+def _whole_buffer(op: Op) -> bool:
+    if op.name == "module" and op.callee is not None:
+        module = knowledge.module_fact(op.callee)
+        return module is not None and module.keeps_buffer
+    return op.name.startswith("torch.") and knowledge.saves_whole_buffer(op.name)
+
+
+def mend(store: Store, *, safe: bool) -> Plan | None:
+    """Detach what is stored: the value itself, or the attached members of a tuple or list display."""
+    node = store.value_node
+    if node is None or store.op.name == "call" and store.value.kind is Kind.CONTAINER:
+        return None
+    plans = [call_method(n, "detach") for n in _attached_nodes(node, store.value)]
+    if not plans:
+        return None
+    reason = "" if safe else "code out of sight may still use the graph"
+    whole = combine(plans, "detach before it is kept") if len(plans) > 1 else plans[0]
+    return Plan("detach before it is kept", whole.steps, safe, reason)
+
+
+def _attached_nodes(node: cst.BaseExpression, value: Value) -> list[cst.BaseExpression]:
+    if isinstance(node, (cst.Tuple, cst.List)):
+        members = value.elements if isinstance(value.elements, tuple) else ()
+        pairs = list(zip(node.elements, members)) if len(members) == len(node.elements) else []
+        return [n for element, member in pairs for n in _attached_nodes(element.value, member)]
+    if isinstance(node, (cst.Dict, cst.GeneratorExp, cst.ListComp, cst.DictComp, cst.StarredElement)):
+        return []
+    known = value.kind is Kind.TENSOR or (bool(value.defs) and all(op.proven for op in value.defs))
+    return [node] if known and fact(value) is Fact.YES else []
+
+
+def related(event: HolderClosed, store: Store) -> tuple[tuple[str, Place], ...]:
+    """Second spans: where the graph came from, where the holder was made."""
+    spans = []
+    source = origin(store.value)
+    if source is not None and source.node is not store.op.node:
+        spans.append(("the graph is attached here", Place(source.unit, source.node)))
+    if event.kind == "container" and event.holder.node is not store.op.node:
+        spans.append((f"`{event.name}` is made here", Place(event.holder.unit, event.holder.node)))
+    return tuple(spans)

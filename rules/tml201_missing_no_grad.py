@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchmemlint.api import Finding, Rule, Severity, on
+from torchmemlint.fixes import Plan, add_decorator, spell
+from torchmemlint.flow.events import ForwardClosed
+from torchmemlint.flow.graph import Mode, Sink, fact
+from torchmemlint.flow.values import Fact
+
+WANTED = frozenset({Sink.BACKWARD, Sink.RETURNED, Sink.YIELDED, Sink.ATTRIBUTE, Sink.GLOBAL})
+
+
+class MissingNoGrad(Rule):
+    """A forward pass for evaluation, sampling or serving records an autograd graph that no backward uses.
+
+    ## What it does
+    Reports calls of modules with grad mode on whose results never reach a backward call: they end as numbers, labels,
+    images or files.
+
+    ## Why it costs memory
+    Every activation of the forward pass is saved for a backward that never comes. `eval()` changes dropout and batch
+    norm, not this. Without a graph the same pass needs a fraction of the memory.
+
+    ## Known limits
+    A function whose callers are out of sight is reported as a hint unless it puts the module into eval mode itself.
+
+    ## Fix safety
+    The function gets the decorator `@torch.no_grad()`. Unsafe: other code of the function then runs without grad too.
+
+    ## References
+    - PyTorch documentation, "Autograd mechanics": locally disabling gradient computation
+    """
+
+    code = "TML201"
+    name = "missing-no-grad"
+    severity = Severity.WARNING
+    words = frozenset("model net module eval forward encoder decoder generator".split())
+
+    @on(ForwardClosed)
+    def check(self, event: ForwardClosed) -> Iterator[Finding]:
+        """One finding a forward call."""
+        severity = self._severity(event)
+        if severity is None:
+            return
+        callee = event.op.path or "the module"
+        message = (
+            f"`{callee}` runs with grad on and no backward uses its result: every activation of the pass is saved "
+            "until the result is dropped; wrap it in `torch.no_grad()`"
+        )
+        yield self.finding(event, event.op.node, message, severity=severity, fix=self._fix(event))
+
+    def _severity(self, event: ForwardClosed) -> Severity | None:
+        op, flow = event.op, event.function
+        if event.sinks & WANTED or fact(op.value) is not Fact.YES or flow.info.name in ("forward", "__call__"):
+            return None
+        if flow.summary.backward:
+            return None  # training code: see TML203
+        entered = flow.program.callers.entered(flow.info) if op.mode is Mode.ENTERED else Fact.YES
+        if entered is Fact.NO:
+            return None
+        if event.evaluation:
+            return self.severity if Sink.UNKNOWN_CALL not in event.sinks or entered is Fact.YES else Severity.HINT
+        if Sink.UNKNOWN_CALL in event.sinks or (entered is Fact.MAYBE and flow.info.name):
+            return Severity.HINT
+        return self.severity if op.loops or self._loads_weights(event) else Severity.HINT
+
+    @staticmethod
+    def _loads_weights(event: ForwardClosed) -> bool:
+        """A module without trained weights that is called once is a smoke test on a small batch."""
+        return bool(event.function.named("load_state_dict", "torch.load"))
+
+    @staticmethod
+    def _fix(event: ForwardClosed) -> Plan | None:
+        node = event.function.node
+        spelled = spell(event.function.unit, "torch.no_grad")
+        if not isinstance(node, cst.FunctionDef) or spelled is None or event.op.depth:
+            return None
+        plan = add_decorator(event.function.unit, node, f"{spelled}()")
+        return Plan("run the function without grad", plan.steps, False, "all of the function then runs without grad")

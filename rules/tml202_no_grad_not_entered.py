@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchmemlint.api import Finding, Rule, Severity, on
+from torchmemlint.fixes import Plan, enter_bare_context, replace
+from torchmemlint.flow.events import GradContextMisused
+
+
+class NoGradNotEntered(Rule):
+    """A grad-mode context that has no effect: never entered, not called, or around a coroutine.
+
+    ## What it does
+    Reports `torch.no_grad()` as a bare statement, `with torch.no_grad:` without the call, and the decorator on an
+    `async def`, whose body runs after the context was left.
+
+    ## Why it costs memory
+    Grad mode stays on: the forward passes that follow save all their activations.
+
+    ## Known limits
+    Contexts that are handed to code out of sight are taken as entered.
+
+    ## Fix safety
+    A bare statement becomes a `with` block around the rest of its block; unsafe, since that code then runs without
+    grad, as was meant.
+
+    ## References
+    - PyTorch documentation, `torch.no_grad`
+    """
+
+    code = "TML202"
+    name = "no-grad-not-entered"
+    severity = Severity.WARNING
+    words = frozenset("no_grad inference_mode enable_grad volatile set_grad_enabled".split())
+
+    MESSAGES = {
+        "bare statement": "`{text}` as a statement makes a context and drops it: grad mode stays on",
+        "never entered": "`{text}` is bound to a name and never entered: grad mode stays on",
+        "not called": "`{text}` is not called, so it is no context: write `{text}()`",
+        "async function": "`{text}` is left before the coroutine's body runs: grad mode stays on in it",
+        "volatile": "`volatile=True` has had no effect since PyTorch 0.4: grad mode stays on",
+    }
+
+    @on(GradContextMisused)
+    def check(self, event: GradContextMisused) -> Iterator[Finding]:
+        """One finding a context."""
+        text = event.function.unit.text(event.op.node).strip()
+        message = self.MESSAGES[event.how].format(text=text.removeprefix("@"))
+        yield self.finding(event, event.op.node, message, fix=self._fix(event, text))
+
+    @staticmethod
+    def _fix(event: GradContextMisused, text: str) -> Plan | None:
+        if event.how == "bare statement" and isinstance(event.op.statement, cst.CSTNode):
+            plan = enter_bare_context(event.op.statement)
+            return Plan("enter the context", plan.steps, False, "the rest of the block then runs without grad")
+        if event.how == "not called":
+            plan = replace(event.op.node, f"{text}()")
+            return Plan("call it", plan.steps, False, "the block then runs without grad")
+        return None

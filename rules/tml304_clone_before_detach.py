@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchmemlint.api import Finding, Rule, Severity, on
+from torchmemlint.fixes import Plan, swap_calls
+from torchmemlint.flow.events import OpClosed
+
+
+class CloneBeforeDetach(Rule):
+    """`x.clone().detach()` records a graph node for the clone and drops it at once.
+
+    ## What it does
+    Reports a clone whose only consumer detaches it.
+
+    ## Why it costs memory
+    It doesn't: both orders were measured to the same byte. The clone is recorded as one node of the autograd graph,
+    which the detach throws away; `x.detach().clone()` records nothing.
+
+    ## Known limits
+    Only the two calls in one expression are reported.
+
+    ## Fix safety
+    Safe: swapping the calls gives the same values, storage and graph.
+
+    ## References
+    - PyTorch documentation, `torch.Tensor.detach`
+    """
+
+    code = "TML304"
+    name = "clone-before-detach"
+    severity = Severity.HINT
+
+    @on(OpClosed, "torch.detach")
+    def check(self, event: OpClosed) -> Iterator[Finding]:
+        """One finding a pair of calls."""
+        op = event.op
+        makers = op.receiver.defs if op.receiver is not None else ()
+        if len(makers) != 1 or makers[0].name != "torch.clone" or makers[0].node is not op.receiver_node:
+            return
+        message = "the clone is recorded in the autograd graph and detached at once: detach first (no bytes, one node)"
+        plan = swap_calls(op.node)
+        yield self.finding(event, op.node, message, fix=Plan("detach, then clone", plan.steps))

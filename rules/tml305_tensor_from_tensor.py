@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchmemlint.api import Finding, Rule, Severity, on
+from torchmemlint.fixes import Plan, replace
+from torchmemlint.flow.events import OpClosed
+from torchmemlint.flow.graph import Op
+from torchmemlint.flow.values import Kind, Value
+
+
+class TensorFromTensor(Rule):
+    """`torch.tensor(t)` of a tensor is one more copy of it.
+
+    ## What it does
+    Reports `torch.tensor(t)` and `torch.as_tensor(t).clone()` where `t` is a tensor.
+
+    ## Why it costs memory
+    `torch.tensor` always copies: a second storage of the same size. PyTorch warns about it at run time.
+
+    ## Known limits
+    Only values that are surely tensors are reported; a list of tensors is not one.
+
+    ## Fix safety
+    `t.detach().clone()` is what the call does, spelled out: safe without further arguments. Where nobody writes the
+    copy, `t.detach()` alone saves it.
+
+    ## References
+    - PyTorch documentation, `torch.tensor`
+    """
+
+    code = "TML305"
+    name = "tensor-from-tensor"
+    severity = Severity.WARNING
+
+    @on(OpClosed, "torch.tensor")
+    def tensor(self, event: OpClosed) -> Iterator[Finding]:
+        """`torch.tensor(t)`."""
+        op = event.op
+        first = op.argument(0, "data")
+        if first is None or not _is_tensor(first.value):
+            return
+        shown = event.function.unit.text(first.node)
+        message = f"one more copy of `{shown}`, which is a tensor already: `.detach()` shares it, `.clone()` says it"
+        yield self.finding(event, op.node, message, fix=self._fix(op, first.node))
+
+    @on(OpClosed, "torch.clone")
+    def as_tensor(self, event: OpClosed) -> Iterator[Finding]:
+        """`torch.as_tensor(t).clone()`."""
+        op = event.op
+        makers = op.receiver.defs if op.receiver is not None else ()
+        if len(makers) != 1 or makers[0].name != "torch.as_tensor":
+            return
+        source = makers[0].argument(0, "data")
+        if source is not None and _is_tensor(source.value) and makers[0].node is op.receiver_node:
+            message = "`as_tensor` of a tensor is that tensor: the clone is one more copy of it"
+            plan = replace(op.receiver_node, source.node) if len(makers[0].arguments) == 1 else None
+            fix = Plan("clone the tensor itself", plan.steps) if plan is not None else None
+            yield self.finding(event, op.node, message, fix=fix)
+
+    @staticmethod
+    def _fix(op: Op, node: cst.BaseExpression) -> Plan | None:
+        if len(op.arguments) != 1:
+            return None
+        plan = replace(op.node, node, ".detach().clone()")
+        return Plan("copy explicitly", plan.steps)
+
+
+def _is_tensor(value: Value) -> bool:
+    return value.kind is Kind.TENSOR and not value.weak

@@ -1,0 +1,114 @@
+"""Runs the rules over a file: which functions deserve it, their events, the findings as plain data."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from torchmemlint.findings import Diagnostic, Finding, Fix, Location, Place, Related, Severity
+from torchmemlint.fixes import resolve
+from torchmemlint.flow.closing import events
+from torchmemlint.flow.events import Event, OpClosed
+from torchmemlint.flow.program import Program
+from torchmemlint.registry import Rule
+
+if TYPE_CHECKING:
+    from torchmemlint.flow.function import FunctionFlow
+    from torchmemlint.index.model import FunctionInfo
+
+Subscription = tuple[Rule, str]
+
+
+class Checker:
+    """The rules bound to a program."""
+
+    def __init__(self, program: Program, rules: Sequence[Rule]) -> None:
+        self.program = program
+        self.rules = rules
+        self._by_event: dict[type[Event], list[Subscription]] = {}
+        self._by_operation: dict[str, list[Subscription]] = {}
+        for rule in rules:
+            for event, names, attribute in rule.subscriptions():
+                if event is OpClosed and names:
+                    for name in names:
+                        self._by_operation.setdefault(name, []).append((rule, attribute))
+                else:
+                    self._by_event.setdefault(event, []).append((rule, attribute))
+        self._triggers = frozenset(word for rule in rules for word in rule.triggers())
+
+    def diagnostics(self, path: str) -> list[Diagnostic]:
+        """All findings in a file, before suppression; a crash in a rule or function is one of them (TML999)."""
+        index = self.program.project.files[path]
+        found: dict[tuple[str, int, int], Diagnostic] = {}
+        for info in index.functions.values():
+            if info.words.isdisjoint(self._triggers):
+                continue
+            for diagnostic in self._function(info):
+                key = (diagnostic.code, diagnostic.row, diagnostic.column)
+                if diagnostic.filename == path and key not in found:
+                    found[key] = diagnostic
+        return sorted(found.values())
+
+    def _function(self, info: FunctionInfo) -> Iterator[Diagnostic]:
+        try:
+            flow = self.flow(info)
+        except Exception:
+            yield crash(info, "the analysis", traceback.format_exc())
+            return
+        if flow is None:
+            return
+        for finding in self.findings(flow):
+            yield finding if isinstance(finding, Diagnostic) else plain(finding)
+
+    def flow(self, info: FunctionInfo) -> FunctionFlow | None:
+        """The interpretation that is reported on: with what the callers pass, where that decides a kind."""
+        flow = self.program.flow(info)
+        if flow is None or not flow.frame.unsettled & {p.name for p in info.parameters}:
+            return flow
+        context = self.program.callers.context(info)
+        return (self.program.flow(info, context) or flow) if context else flow
+
+    def findings(self, flow: FunctionFlow) -> Iterator[Finding | Diagnostic]:
+        """Deliver a function's events to the rules."""
+        for event in events(flow):
+            for rule, attribute in self._subscribed(event):
+                try:
+                    yield from getattr(rule, attribute)(event)
+                except Exception:
+                    yield crash(flow.info, rule.code, traceback.format_exc())
+
+    def _subscribed(self, event: Event) -> list[Subscription]:
+        if isinstance(event, OpClosed):
+            return self._by_operation.get(event.op.name, [])
+        return self._by_event.get(type(event), [])
+
+
+def crash(info: FunctionInfo, what: str, trace: str) -> Diagnostic:
+    """TML999: `what` failed on a function; the rest of the run goes on."""
+    last = trace.strip().splitlines()
+    where = next((line.strip() for line in reversed(last) if line.strip().startswith("File")), "")
+    message = f"{what} failed on `{info.qualname or 'module body'}`: {last[-1]} ({where}); please report it"
+    place = Location(info.line, info.column + 1)
+    return Diagnostic(info.path, place, place.row, place.column, "TML999", message, place, "internal-error",
+                      Severity.ERROR, noqa_row=info.line)
+
+
+def plain(finding: Finding) -> Diagnostic:
+    """The finding as plain data: positions are computed here, for what is reported only."""
+    unit = finding.place.unit
+    start, end = unit.locations(finding.place.node)
+    fix: Fix | None = resolve(finding.fix, unit) if finding.fix is not None else None
+    return Diagnostic(
+        unit.source.path, start, start.row, start.column, finding.code, finding.message, end, finding.name,
+        finding.severity, tuple(_related(m, p) for m, p in finding.related), fix, noqa_row=end.row,
+        end_offset=unit.span(finding.place.node)[1],
+    )
+
+
+def _related(message: str, place: Place) -> Related:
+    start, end = place.unit.locations(place.node)
+    return Related(message, place.unit.source.path, start, end)
+
+
+

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from linting import findings
 from markers import parse
 
 from torchmemlint import loader
@@ -40,7 +41,7 @@ def identity_problems(rule: type[Rule], module: Path) -> Iterator[str]:
         yield f"code {rule.code} is not TML, the digit of a family and two more digits"
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)+", rule.name):
         yield f"name {rule.name} is not a short phrase with hyphens"
-    if rule.name.startswith(("no-", "dont-", "avoid-", "use-")):
+    if rule.name.removeprefix("no-grad").startswith(("no-", "dont-", "avoid-", "use-")):
         yield f"name {rule.name} states the remedy; it should state the fault"
     expected = f"{rule.code.lower()}_{rule.name.replace('-', '_')}.py"
     if module.name != expected:
@@ -122,19 +123,36 @@ def literal(node: ast.expr) -> str:
 
 def message_problems(source: str) -> Iterator[str]:
     for message in messages(source):
-        if message.rstrip().endswith((".", "!")) or message != message.strip():
-            yield f"message ends in a full stop or space: {message}"
-        if "\n" in message or "  " in message:
-            yield f"message is not one line of single spaces: {message}"
-        if re.search(r"\b(please|you should|consider|TODO)\b", message, re.IGNORECASE):
-            yield f"message does not say plainly what is so: {message}"
-        if len(message) > 300:
-            yield f"message is longer than 300 characters: {message}"
+        yield from wording_problems(message)
+
+
+def wording_problems(message: str) -> Iterator[str]:
+    if message.rstrip().endswith((".", "!")) or message != message.strip():
+        yield f"message ends in a full stop or space: {message}"
+    if "\n" in message or "  " in message:
+        yield f"message is not one line of single spaces: {message}"
+    if re.search(r"\b(please|you should|consider|TODO)\b", message, re.IGNORECASE):
+        yield f"message does not say plainly what is so: {message}"
+    if len(message) > 300:
+        yield f"message is longer than 300 characters: {message}"
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: str(rule.code))
 def test_a_rule_is_complete(rule: type[Rule]) -> None:
     assert problems(rule, CHECKOUT) == []
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: str(rule.code))
+def test_what_a_rule_says_on_its_own_cases_is_one_plain_sentence(rule: type[Rule]) -> None:
+    said = [
+        message
+        for case in CHECKOUT.cases(rule)
+        for found in findings(case.read_text(encoding="utf-8"), case, (rule.code,))
+        if found.code == rule.code
+        for message in [found.message, *(r.message for r in found.related), *([found.fix.message] if found.fix else [])]
+    ]
+    assert said
+    assert [problem for message in said for problem in wording_problems(message)] == []
 
 
 def test_codes_and_names_are_unique() -> None:

@@ -86,10 +86,14 @@ def rule_section(checkout: Checkout, rule: type[Rule]) -> str:
     """A rule's documentation with the plainest example of its fixtures."""
     parts = [f"### {rule.code} {rule.name}", f"Severity: {rule.severity.value}. {_sentence(summary(rule))}"]
     texts = sections(rule)
-    parts += [f"**{heading}.** {texts[heading]}" for heading in HEADINGS[:2] if heading in texts]
+    parts += [_paragraph(heading, texts[heading]) for heading in HEADINGS[:2] if heading in texts]
     parts += _examples(checkout, rule)
-    parts += [f"**{heading}.** {texts[heading]}" for heading in HEADINGS[2:] if heading in texts]
+    parts += [_paragraph(heading, texts[heading]) for heading in HEADINGS[2:] if heading in texts]
     return "\n\n".join(parts)
+
+
+def _paragraph(heading: str, text: str) -> str:
+    return f"**{heading}.**" + ("\n\n" if text.startswith(("- ", "* ", "1. ")) else " ") + text
 
 
 def _examples(checkout: Checkout, rule: type[Rule]) -> list[str]:

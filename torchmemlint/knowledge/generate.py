@@ -86,34 +86,6 @@ def kind_of(schema: Any) -> str:
     return "view" if any(r.alias_info is not None for r in schema.returns) and not written else "fresh"
 
 
-def qualified(schema: Any) -> str:
-    """The operator's full name as the dispatcher knows it."""
-    overload = schema.overload_name
-    return f"{schema.name}.{overload}" if overload else str(schema.name)
-
-
-def has_kernel(schema: Any, key: str) -> bool:
-    """Has the dispatcher a kernel of the overload for `key`? Operators of the interpreter alone have none."""
-    import torch
-
-    try:
-        return bool(torch._C._dispatch_has_kernel_for_dispatch_key(qualified(schema), key))
-    except RuntimeError:
-        return False
-
-
-def is_pointwise(schemas: Iterable[Any]) -> bool:
-    """Does torch tag an overload as elementwise?"""
-    import torch
-
-    for schema in schemas:
-        packet = getattr(torch.ops.aten, schema.name.partition("::")[2], None)
-        overload = getattr(packet, schema.overload_name or "default", None)
-        if overload is not None and torch.Tag.pointwise in overload.tags:
-            return True
-    return False
-
-
 class Formula:
     """The backward formulas of one overload, from an entry of torch's derivatives.yaml."""
 
@@ -148,7 +120,7 @@ class Formula:
         """Operands and results whose storage the formulas read; sizes, types and strides alone keep none."""
         text = re.sub(rf"\b\w+\.({DESCRIPTION})(_symint)?\(-?\w*\)", "", " ".join(self.backward))
         text = re.sub(r"\b(to_args_\w+|TensorGeometry)\(\w+\)", "", text)
-        words = set(re.findall(r"(?<![\w:.])[A-Za-z_]\w*", text))
+        words = set(re.findall(r"[A-Za-z_]\w*", text))  # torch's own search is as crude: `at::real(grad)` keeps `real`
         return {n for n in self.tensors if n in words} | {r for n, r in self.named.items() if n in words}
 
 
@@ -188,13 +160,14 @@ class Derivatives:
 
 
 def differentiable(aten: str, schemas: list[Any], derivatives: Derivatives) -> bool:
-    """Can the result carry a graph? Composite operators can if their parts can; other kernels need a formula."""
+    """Does the result require grad where an operand does? Without a formula it does so too: torch then attaches a node
+    that keeps the graph and raises in backward, except for the few operators that it exempts by name."""
+    from torchgen.packaged.autograd.gen_variable_type import DONT_REQUIRE_DERIVATIVE
+
     if not any(is_tensor(a.type) for s in schemas for a in s.arguments):
         return False
     known = derivatives.differentiable(aten)
-    if known is not None:
-        return known
-    return any(has_kernel(s, "CompositeImplicitAutograd") for s in schemas)
+    return aten.rstrip("_") not in DONT_REQUIRE_DERIVATIVE if known is None else known
 
 
 def derived(aten: str, schemas: list[Any], derivatives: Derivatives) -> dict[str, Any]:
@@ -208,7 +181,7 @@ def derived(aten: str, schemas: list[Any], derivatives: Derivatives) -> dict[str
     record["layout"] = layout_of(kind, schemas)
     if record["diff"]:
         record["outputs"] = derivatives.outputs(aten)
-        if derivatives.of(aten) or kind != "fresh":
+        if kind == "view" or (derivatives.of(aten) and not aten.startswith("_foreach")):
             record["saves"] = derivatives.saves(aten)
     return record
 
@@ -236,14 +209,24 @@ def base_table() -> dict[str, dict[str, Any]]:
     table = {n: derived(aten, schemas[aten], derivatives) for n, aten in public_names(schemas).items()}
     for name, core in read_toml(HERE / "overrides.toml")["delegates"].items():
         table.setdefault(name, {"kind": "fresh", "diff": True, "layout": "preserve"})
-        table[name]["saves"] = delegated(derivatives.saves(core))
+        count = max((len(s.returns) for s in schemas.get(name.replace(".", "_"), ())), default=1)
+        table[name]["saves"] = delegated(derivatives.saves(core), count)
     return table
 
 
-def delegated(saves: list[str]) -> list[str]:
-    """What a composite operator keeps, given what its core keeps: further results of the core are intermediates."""
-    renamed = {"result0": "result"}
-    return list(dict.fromkeys(renamed.get(n, "intermediate" if re.fullmatch(r"result\d+", n) else n) for n in saves))
+def delegated(saves: list[str], count: int) -> list[str]:
+    """What a composite operator with `count` results keeps, given what its core keeps: the core's further results are
+    intermediates."""
+
+    def seen(name: str) -> str:
+        position = re.fullmatch(r"result(\d+)", name)
+        if position is None:
+            return name
+        if int(position[1]) >= count:
+            return "intermediate"
+        return name if count > 1 else "result"
+
+    return list(dict.fromkeys(map(seen, saves)))
 
 
 def full_table() -> dict[str, dict[str, Any]]:
@@ -252,8 +235,10 @@ def full_table() -> dict[str, dict[str, Any]]:
     table = base_table()
     for name, key, value in expanded(read_toml(HERE / "overrides.toml")):
         table.setdefault(name, {"kind": "fresh", "diff": True})[key] = value
+    for name, same in read_toml(HERE / "synonyms.toml")["synonyms"].items():
+        table[name].setdefault("saves", table[same].get("saves", ["unknown"]))
     for record in table.values():
-        if record["kind"] == "fresh":
+        if record["kind"] in ("fresh", "inplace"):
             record.setdefault("saves", ["unknown"])
     return {name: pruned(record) for name, record in sorted(table.items())}
 
@@ -273,11 +258,19 @@ def rendered(table: dict[str, dict[str, Any]]) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
+def release() -> str:
+    """The installed torch's release, without its build tag: the tables hold for this one."""
+    import torch
+
+    return str(torch.__version__).partition("+")[0]
+
+
 def members() -> str:
     """The public methods and properties of torch.Tensor as JSON, one a line."""
     import torch
 
-    return json.dumps({"members": [m for m in dir(torch.Tensor) if not m.startswith("_")]}, indent=0) + "\n"
+    names = [m for m in dir(torch.Tensor) if not m.startswith("_")]
+    return json.dumps({"torch": release(), "members": names}, indent=0) + "\n"
 
 
 def main(arguments: list[str] | None = None) -> int:

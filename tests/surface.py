@@ -1,4 +1,4 @@
-"""A small analysis with the contract of `flow.program.Program`, so that what lies around it is tested on its own:
+"""A small analysis with the contract of `files.Analysis`, so that what lies around it is tested on its own:
 `keep(x)` is an error with a safe fix (`keep(x.detach())`), `waste(x)` a warning with an unsafe one, `small(x)` a hint.
 `crash()` raises, `slow()` hangs, `die()` kills the process."""
 
@@ -6,9 +6,7 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 import time
-from types import ModuleType
 from typing import Any
 
 from torchmemlint import source as sources
@@ -39,11 +37,11 @@ _WORDS = {"keep": Keep, "waste": Waste, "small": Small}
 _CALL = re.compile(rb"\b(keep|waste|small)\(([\w.]*(?:\(\))?)\)")
 
 
-class Program:
+class Stand:
     """Finds the calls by their text."""
 
-    def __init__(self, project: Any, rules: Any, settings: Any, texts: Any = None) -> None:
-        self.codes, self.texts, self.project = {rule.code for rule in rules}, texts or {}, project
+    def __init__(self, project: Any, rules: Any, config: Any, texts: Any) -> None:
+        self.codes, self.texts, self.project = {rule.code for rule in rules}, texts, project
 
     def diagnostics(self, path: str) -> list[Diagnostic]:
         text = self.texts.get(path) or sources.read(path)
@@ -62,7 +60,7 @@ class Program:
             return None
         start, end = text.location(match.start()), text.location(match.end())
         at = text.location(match.end() - 1)
-        broken = ") (" if argument == "broken" else ".detach()"
+        broken = "((" if argument == "broken" else ".detach()"
         edit = Edit(match.end() - 1, match.end() - 1, broken, at, at)
         fix = Fix(f"store `{argument}.detach()`", (edit,), rule is Keep, "" if rule is Keep else "values may change")
         related = (Related("attached here", text.path, text.location(0), text.location(1)),) if start.row > 2 else ()
@@ -74,7 +72,5 @@ class Program:
 
 def install(monkeypatch: Any) -> None:
     """Put the stand-in and its three rules in place of the analysis."""
-    module = ModuleType("torchmemlint.flow.program")
-    module.Program = Program  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "torchmemlint.flow.program", module)
+    monkeypatch.setattr("torchmemlint.files.analysis", Stand)
     monkeypatch.setattr("torchmemlint.loader.load_rules", lambda: list(RULES))

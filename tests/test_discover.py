@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -41,7 +40,9 @@ def test_a_repository_below_a_folder_named_build_is_found(tmp_path: Path) -> Non
 
 
 def test_gitignore_of_every_level(tmp_path: Path) -> None:
-    make(tmp_path, "a.py", "gen_a.py", "sub/gen_b.py", "sub/keep_gen.py", "sub/deep/own.py", "sub/deep/b.py", "out/c.py")
+    make(
+        tmp_path, "a.py", "gen_a.py", "sub/gen_b.py", "sub/keep_gen.py", "sub/deep/own.py", "sub/deep/b.py", "out/c.py"
+    )
     (tmp_path / ".gitignore").write_text("gen_*.py\n/out/\n", encoding="utf-8")
     (tmp_path / "sub" / ".gitignore").write_text("!gen_b.py\n", encoding="utf-8")
     (tmp_path / "sub" / "deep" / ".gitignore").write_text("/own.py\n", encoding="utf-8")
@@ -90,9 +91,9 @@ def test_each_file_once(tmp_path: Path) -> None:
 
 def test_symlink_loops_end(tmp_path: Path) -> None:
     make(tmp_path, "a/b.py")
-    os.symlink(tmp_path, tmp_path / "a" / "loop")
-    os.symlink(tmp_path / "a" / "b.py", tmp_path / "a" / "c.py")
-    os.symlink(tmp_path / "nowhere.py", tmp_path / "dangling.py")
+    (tmp_path / "a" / "loop").symlink_to(tmp_path)
+    (tmp_path / "a" / "c.py").symlink_to(tmp_path / "a" / "b.py")
+    (tmp_path / "dangling.py").symlink_to(tmp_path / "nowhere.py")
     assert found(tmp_path) == ["a/b.py"]
 
 
@@ -104,7 +105,7 @@ def test_missing_path(tmp_path: Path) -> None:
 def test_relative_paths_stay_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path, "a/b.py")
     monkeypatch.chdir(tmp_path)
-    assert discover(["."], Config()) == [os.path.join("a", "b.py")]
-    assert discover(["./a"], Config()) == [os.path.join("a", "b.py")]
+    assert discover(["."], Config()) == [str(Path("a/b.py"))]
+    assert discover(["./a"], Config()) == [str(Path("a/b.py"))]
     monkeypatch.chdir(tmp_path / "a")
-    assert discover(["../a"], Config()) == [os.path.join("..", "a", "b.py")]
+    assert discover(["../a"], Config()) == [str(Path("../a/b.py"))]

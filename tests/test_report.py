@@ -185,8 +185,9 @@ def test_junit_is_xml_whatever_the_text() -> None:
 def test_sarif(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     inside, outside = str(tmp_path / "sub dir" / "a.py"), "/elsewhere/b.py"
-    log = json.loads(rendered("sarif", diagnostic(filename=inside), diagnostic(filename=inside), diagnostic(
-        filename=outside, code="TML201", name="missing-no-grad", severity=Severity.HINT, fix=None, related=())))  # fmt: skip
+    hint = {"code": "TML201", "name": "missing-no-grad", "severity": Severity.HINT, "fix": None, "related": ()}
+    found = diagnostic(filename=inside), diagnostic(filename=inside), diagnostic(filename=outside, **hint)
+    log = json.loads(rendered("sarif", *found))
     (run,) = log["runs"]
     assert log["version"] == "2.1.0"
     rules = run["tool"]["driver"]["rules"]

@@ -65,6 +65,7 @@ class Options:
 def run(options: Options) -> int:
     """Run the command; the exit code. Raises UsageError, ConfigError, MissingPath, BaselineError."""
     _complain(options)
+    _tolerant()
     config = _config(options)
     if options.show_files:
         for path in [options.name] if options.stdin else discover(options.paths or (".",), config):
@@ -130,7 +131,8 @@ def _fixed(session: Session, options: Options, unreadable: list[Diagnostic]) -> 
     mended = mend(session, session.config.unsafe_fixes)
     mended.left = sorted(unreadable + mended.left)
     if options.diff:
-        _write(sys.stdout, mended.diff())
+        sys.stdout.buffer.write(mended.diff().encode())
+        sys.stdout.buffer.flush()
     elif options.stdin:
         _pass_on(session, options, mended.after)
     else:
@@ -160,10 +162,7 @@ def _reported(
     context = Context(lambda path: source_of(session, path), len(session.files), fixed)
     context.statistics, context.summary = options.statistics, not options.quiet
     found = _beyond_baseline(found, options, context)
-    text = io.StringIO() if options.output_format != "text" else None
-    report(options.output_format, found, context, text or stream or sys.stdout)
-    if text is not None:
-        _write(stream or sys.stdout, text.getvalue())
+    report(options.output_format, found, context, stream or sys.stdout)
     return 1 if found and not options.exit_zero else 0
 
 
@@ -197,9 +196,8 @@ def _noqa(session: Session, found: Sequence[Diagnostic]) -> int:
     return 0
 
 
-def _write(stream: TextIO, text: str) -> None:
-    """Text to a stream whose encoding may lack characters: those are escaped."""
-    try:
-        stream.write(text)
-    except UnicodeEncodeError:
-        stream.write(text.encode(stream.encoding or "utf-8", "backslashreplace").decode(stream.encoding or "utf-8"))
+def _tolerant() -> None:
+    """Characters that the terminal's encoding lacks are escaped, not fatal."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")

@@ -21,7 +21,7 @@ from typing import TypeVar
 from torchmemlint import layout
 from torchmemlint.config import Config
 from torchmemlint.discover import discover
-from torchmemlint.files import Checker, Item, index, read, special
+from torchmemlint.files import FileChecker, Indexed, Item, index, read, special
 from torchmemlint.findings import Diagnostic
 from torchmemlint.index.model import FileIndex
 from torchmemlint.selection import Selection
@@ -33,7 +33,6 @@ Progress = Callable[[str, int, int], None]
 """(what is done, files done, files in all)"""
 T = TypeVar("T")
 R = TypeVar("R")
-Indexed = FileIndex | Diagnostic | None
 
 
 def _index_all(items: Sequence[Item]) -> list[Indexed]:
@@ -41,7 +40,7 @@ def _index_all(items: Sequence[Item]) -> list[Indexed]:
         return [index(item) for item in items]
 
 
-_checkers: dict[str, Checker] = {}
+_checkers: dict[str, FileChecker] = {}
 
 
 def _check_all(token: str, shared: bytes | str, paths: Sequence[str]) -> list[list[Diagnostic]]:
@@ -56,12 +55,12 @@ def _check_all(token: str, shared: bytes | str, paths: Sequence[str]) -> list[li
         return [checker.check(path) for path in paths]
 
 
-def _load(shared: bytes | str) -> Checker:
+def _load(shared: bytes | str) -> FileChecker:
     if isinstance(shared, str):
         with open(shared, "rb") as file:
             shared = file.read()
     checker = pickle.loads(shared)
-    assert isinstance(checker, Checker)
+    assert isinstance(checker, FileChecker)
     return checker
 
 
@@ -111,6 +110,7 @@ class Session:
     items: dict[str, Item] = field(default_factory=dict)
     _own: ProcessPoolExecutor | None = None
     _taken: dict[str, str] = field(default_factory=dict)
+    _imports: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by file: dotted names
 
     def __enter__(self) -> Session:
         return self
@@ -146,28 +146,28 @@ class Session:
         with calm_gc():
             for item in local:
                 self._store(item, index(item, self.texts[item.path]))
-        crash = "TML999", "the parser crashed"
-        for item, result in self._map(_index_all, remote, what, lambda i: special(i.path, *crash)):
+        for item, result in self._map(_index_all, remote, what, _parser_crashed):
             self._store(item, result)
 
     def _store(self, item: Item, result: Indexed) -> None:
         self.indexes.pop(item.path, None)
         self.failures.pop(item.path, None)
-        if isinstance(result, FileIndex):
-            self.indexes[item.path] = result
-        elif result is not None:
-            self.failures[item.path] = result
+        if result.file is not None:
+            self.indexes[item.path] = result.file
+            self._imports[item.path] = result.imports
+        elif result.failure is not None:
+            self.failures[item.path] = result.failure
 
     def _follow_imports(self) -> None:
         """Index what the indexed files import, transitively: files of the run first come, others up to a limit."""
         spelled = {os.path.abspath(path): path for path in self.files}
         known = set(self.items) - (set(self.files) - self.indexes.keys() - self.failures.keys())
-        todo, outside = list(self.indexes.values()), 0
+        todo, outside = list(self.indexes), 0
         while todo:
             wanted: dict[str, None] = {}
-            for file in todo:
-                for path in _imports(file):
-                    path = spelled.get(path) or _spelled_like(file.path, path)
+            for importer, target in ((path, name) for path in todo for name in self._imports[path]):
+                for path in layout.imported(importer, target):
+                    path = spelled.get(path) or _spelled_like(importer, path)
                     if path in known or (path not in self.items and outside >= OUTSIDE_LIMIT):
                         continue
                     outside += path not in self.items
@@ -175,7 +175,7 @@ class Session:
                     wanted[path] = None
             modules = layout.names(list(wanted), self._taken)
             self._index([Item(path, *modules[path], True) for path in wanted], "following imports")
-            todo = [self.indexes[path] for path in wanted if path in self.indexes]
+            todo = [path for path in wanted if path in self.indexes]
         self.failures = {path: d for path, d in self.failures.items() if path in spelled.values()}
 
     def update(self, texts: dict[str, Source]) -> None:
@@ -193,12 +193,12 @@ class Session:
         result = [diagnostic for diagnostic in result if selection.shows(diagnostic)]
         checked = [path for path in wanted if path in self.indexes]
         with calm_gc():
-            checker = Checker(ProjectIndex(self.indexes), self.config, self.texts) if checked else None
+            checker = FileChecker(ProjectIndex(self.indexes), self.config, self.texts) if checked else None
             for diagnostics in self._checked(checker, checked) if checker else ():
                 result.extend(diagnostics)
         return sorted(result)
 
-    def _checked(self, checker: Checker, paths: Sequence[str]) -> Iterator[list[Diagnostic]]:
+    def _checked(self, checker: FileChecker, paths: Sequence[str]) -> Iterator[list[Diagnostic]]:
         if self.executor is None and self._own is None:
             for done, path in enumerate(paths, 1):
                 yield checker.check(path)
@@ -225,7 +225,7 @@ class Session:
                 self._tell(what, done, len(items))
             return
         chunks = _chunks(items, self.jobs if self._own else max(self.jobs, 8))
-        futures = {pool.submit(work, chunk): chunk for chunk in chunks}
+        futures = {_submitted(pool, work, chunk): chunk for chunk in chunks}
         results: dict[int, list[R]] = {}
         done = 0
         for future in as_completed(futures):
@@ -250,6 +250,16 @@ class Session:
             if self.executor is not None:
                 raise
         return _one_by_one(work, chunk, crashed)
+
+
+def _submitted(pool: Executor, work: Callable[[Sequence[T]], list[R]], chunk: Sequence[T]) -> Future[list[R]]:
+    """The chunk's future; one that has failed already if the pool broke while chunks were still handed out."""
+    try:
+        return pool.submit(work, chunk)
+    except BrokenProcessPool as error:
+        failed: Future[list[R]] = Future()
+        failed.set_exception(error)
+        return failed
 
 
 def _one_by_one(work: Callable[[Sequence[T]], list[R]], chunk: Sequence[T], crashed: Callable[[T], R]) -> list[R]:
@@ -277,7 +287,7 @@ class _Task:
 
 
 @contextlib.contextmanager
-def _shared(checker: Checker, same_machine: bool) -> Iterator[bytes | str]:
+def _shared(checker: FileChecker, same_machine: bool) -> Iterator[bytes | str]:
     """The pickled checker: in a temporary file for processes of this machine, as bytes for others."""
     data = pickle.dumps(checker, pickle.HIGHEST_PROTOCOL)
     if not same_machine:
@@ -290,16 +300,15 @@ def _shared(checker: Checker, same_machine: bool) -> Iterator[bytes | str]:
         yield name
 
 
+def _parser_crashed(item: Item) -> Indexed:
+    return Indexed(failure=special(item.path, "TML999", "the parser crashed"))
+
+
 def _size(path: str) -> int:
     try:
         return os.path.getsize(path)
     except OSError:
         return 0
-
-
-def _imports(file: FileIndex) -> Iterator[str]:
-    for target in dict.fromkeys((*file.imports.values(), *file.stars)):
-        yield from layout.imported(file.path, target)
 
 
 def _spelled_like(example: str, path: str) -> str:

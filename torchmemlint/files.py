@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from torchmemlint import source as sources
 from torchmemlint import suppress
@@ -23,13 +23,14 @@ from torchmemlint.selection import SPECIAL, Selection
 from torchmemlint.source import Source, SourceError
 
 if TYPE_CHECKING:
-    from torchmemlint.flow.program import Program
     from torchmemlint.index.project import ProjectIndex
+    from torchmemlint.registry import Rule
 
 SECONDS_PER_FILE = 60.0
 _PYTHON2 = re.compile(
     r"^\s*print\s+[^(=\s]|^\s*exec\s+[\"'\w]|except\s+[\w.]+\s*,\s*\w+\s*:|raise\s+\w+\s*,|`|<>|\b0\d+\b"
 )
+_IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+([^#\r\n;]*)|import[ \t]+([^#\r\n;]*))", re.M)
 _INTERESTING = (b"torch", b"TML")
 
 
@@ -58,33 +59,60 @@ def read(path: str) -> Source:
     return sources.read(path)
 
 
-def index(item: Item, text: Source | None = None) -> FileIndex | Diagnostic | None:
-    """The file's index; TML000 where it can't be read or parsed; None where it does not concern torch."""
+class Indexed(NamedTuple):
+    """An index with the dotted names that the file imports anywhere, or the reason why there is none. Neither: the
+    file does not concern torch."""
+
+    file: FileIndex | None = None
+    imports: tuple[str, ...] = ()
+    failure: Diagnostic | None = None
+
+
+def index(item: Item, text: Source | None = None) -> Indexed:
+    """Read and index a file. TML000 where it can't be read or parsed; never raises for what is in the file."""
     from torchmemlint.index.build import index_source
 
     try:
-        if text is None and not item.named and not _concerned(item.path):
-            return None
-        text = text or read(item.path)
-        return index_source(text, item.module, item.is_package)
+        text = text or (read(item.path) if item.named else _read_concerned(item.path))
+        if text is None:
+            return Indexed()
+        file = index_source(text, item.module, item.is_package)
+        return Indexed(file, imported_names(text.data, item.module, item.is_package))
     except SourceError as error:
-        return special(item.path, "TML000", error.message, error.row, error.column)
+        failure = special(item.path, "TML000", error.message, error.row, error.column)
     except SyntaxError as error:
-        return _syntax_error(item.path, text, error)
+        failure = _syntax_error(item.path, text, error)
     except (RecursionError, MemoryError):
-        return special(item.path, "TML000", "nested too deeply to be parsed")
+        failure = special(item.path, "TML000", "nested too deeply to be parsed")
     except Exception as error:  # one file's crash must not stop the run
-        return special(item.path, "TML999", f"indexing failed: {_named(error)}")
+        failure = special(item.path, "TML999", f"indexing failed: {_named(error)}")
+    return Indexed(failure=failure)
 
 
-def _concerned(path: str) -> bool:
+def _read_concerned(path: str) -> Source | None:
+    """The file's text, None where neither torch nor one of our suppressions is in it. Raises SourceError."""
     try:
         with open(path, "rb") as file:
             data = file.read()
     except OSError as error:
         raise SourceError(f"cannot be read: {error.strerror or error}") from None
     wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")  # UTF-16: not Python, and no word is found in its bytes
-    return wide or any(word in data for word in _INTERESTING)
+    return sources.decode(data, path) if wide or any(word in data for word in _INTERESTING) else None
+
+
+def imported_names(data: bytes, module: str, is_package: bool) -> tuple[str, ...]:
+    """Absolute dotted names of all import statements, those in functions too, as far as their first line tells."""
+    names: dict[str, None] = {}
+    for match in _IMPORT.finditer(data):
+        base, listed = (match[1] or b"").decode(), (match[2] or match[3]).decode(errors="ignore")
+        words = [part.split()[0] for part in listed.strip("() \t").split(",") if part.split()]
+        if base.startswith("."):
+            level = len(base) - len(base.lstrip("."))
+            package = module.split(".")[: None if is_package else -1]
+            above = package[: len(package) - level + 1]
+            base = ".".join([*above, base[level:]] if base[level:] else above)
+        names.update(dict.fromkeys([base] * bool(base) + [f"{base}.{word}" if base else word for word in words]))
+    return tuple(names)
 
 
 def _named(error: BaseException) -> str:
@@ -124,15 +152,33 @@ def _time_limit(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
+class Analysis(Protocol):
+    """What finds things: the rules over one project. Lives in one process."""
+
+    def diagnostics(self, path: str) -> list[Diagnostic]:
+        """All findings in a file, before suppression and selection."""
+
+
+def analysis(project: ProjectIndex, rules: Sequence[Rule], config: Config, texts: Mapping[str, Source]) -> Analysis:
+    """The analysis of a project; `texts` go before the files on disk."""
+    from torchmemlint.checker import Checker
+    from torchmemlint.flow.program import Program
+
+    program = Program(project, frozenset(config.no_grad_functions))
+    for text in texts.values():
+        program.provide(text)
+    return Checker(program, rules)
+
+
 @dataclass
-class Checker:
+class FileChecker:
     """Checks files of one project; lives in one process. `texts` are files whose text differs from the disk's."""
 
     project: ProjectIndex
     config: Config
     texts: Mapping[str, Source] = field(default_factory=dict)
     seconds: float = SECONDS_PER_FILE
-    _program: Program | None = None
+    _analysis: Analysis | None = None
     _known: frozenset[str] = frozenset()
     _active: frozenset[str] = frozenset()
 
@@ -155,23 +201,22 @@ class Checker:
     def _raw(self, path: str) -> Sequence[Diagnostic]:
         try:
             with _time_limit(self.seconds):
-                return (self._program or self._start()).diagnostics(path)
+                return (self._analysis or self._start()).diagnostics(path)
         except TimeUp:
             message = f"not checked: took longer than {self.seconds:g} seconds"
         except RecursionError:
             message = "not checked: nested too deeply"
         except Exception as error:
             message = f"not checked: {_named(error)}"
-        self._program = None  # what it remembers may be half done
+        self._analysis = None  # what it remembers may be half done
         return [special(path, "TML999", message)]
 
-    def _start(self) -> Program:
-        from torchmemlint.flow.program import Program
+    def _start(self) -> Analysis:
         from torchmemlint.loader import load_rules
 
         rules, selection = load_rules(), Selection(self.config)
         wanted = [rule for rule in rules if selection.runs(rule.code)]
         self._known = frozenset(rule.code for rule in rules) | SPECIAL.keys()
         self._active = frozenset(rule.code for rule in wanted) | SPECIAL.keys()
-        self._program = Program(self.project, [rule() for rule in wanted], self.config, self.texts)
-        return self._program
+        self._analysis = analysis(self.project, [rule() for rule in wanted], self.config, self.texts)
+        return self._analysis

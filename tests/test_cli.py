@@ -1,0 +1,362 @@
+"""The command line: options, exit codes, standard input, what is written; in this process and in real ones."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import surface
+from click.testing import CliRunner, Result
+
+from torchmemlint.cli import main
+
+TRAIN = "import torch\nkeep(x)\nwaste(y)\nsmall(z)\n"
+
+
+@pytest.fixture(autouse=True)
+def _analysis(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    surface.install(monkeypatch)
+    monkeypatch.chdir(tmp_path)
+
+
+def write(text: str = TRAIN, name: str = "a.py") -> Path:
+    path = Path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def run(*arguments: str, stdin: str | bytes | None = None) -> Result:
+    return CliRunner().invoke(main, list(arguments), input=stdin)
+
+
+def check(*arguments: str, stdin: str | bytes | None = None) -> Result:
+    return run("check", "--output-format", "concise", *arguments, stdin=stdin)
+
+
+def codes(result: Result) -> list[str]:
+    return [line.split(": ")[1].split()[0] for line in result.stdout.splitlines()]
+
+
+def process(*arguments: str, stdin: bytes | None = None, **variables: str) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "torchmemlint", *arguments]
+    environment = {**os.environ, **variables}
+    return subprocess.run(command, input=stdin, capture_output=True, timeout=120, check=False, env=environment)
+
+
+def test_exit_codes() -> None:
+    write("import torch\n")
+    assert check().exit_code == 0
+    write()
+    assert check().exit_code == 1
+    assert check("--exit-zero").exit_code == 0
+    assert check("nowhere.py").exit_code == 2
+    assert "does not exist" in check("nowhere.py").stderr
+
+
+def test_an_empty_folder_is_clean() -> None:
+    result = run("check")
+    assert (result.exit_code, result.stdout) == (0, "No findings in 0 files.\n")
+
+
+def test_selection() -> None:
+    write()
+    assert codes(check()) == ["TML101", "TML201"]
+    assert codes(check("--select", "TML1")) == ["TML101"]
+    assert codes(check("--select", "tml2,TML304")) == ["TML201", "TML304"]
+    assert codes(check("--select", "ALL")) == ["TML101", "TML201", "TML304"]
+    assert codes(check("--select", "ALL", "--ignore", "TML1", "--ignore", "TML2")) == ["TML304"]
+    assert codes(check("--extend-select", "TML3")) == ["TML101", "TML201", "TML304"]
+    assert codes(check("--ignore", "TML101")) == ["TML201"]
+
+
+@pytest.mark.parametrize("option", ["--select", "--ignore", "--extend-select"])
+def test_unknown_codes_are_usage_errors(option: str) -> None:
+    result = check(option, "TML1O1")
+    assert result.exit_code == 2
+    assert "unknown rule code `TML1O1`; did you mean `TML101`?" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["check", "--no-such-option"],
+        ["check", "--jobs", "0"],
+        ["check", "--output-format", "xml"],
+        ["check", "-", "a.py"],
+        ["check", "-", "--add-noqa"],
+        ["check", "--add-noqa", "--fix"],
+        ["check", "--update-baseline"],
+        ["check", "--config", "x.toml", "--isolated"],
+        ["check", "--config", "missing.toml"],
+        ["chekc"],
+        ["explain", "TML1000"],
+    ],
+)
+def test_usage_errors(arguments: list[str]) -> None:
+    write()
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_settings_are_found_named_or_ignored() -> None:
+    write(name="sub/a.py")
+    write('[tool.torchmemlint]\nignore = ["TML1"]\n', "sub/pyproject.toml")
+    write("hints = true\n", "other.toml")
+    assert codes(check("sub")) == ["TML201"]
+    assert codes(check("sub", "--isolated")) == ["TML101", "TML201"]
+    assert codes(check("sub", "--config", "other.toml")) == ["TML101", "TML201", "TML304"]
+
+
+def test_broken_settings() -> None:
+    write()
+    write("[tool.torchmemlint]\nselect = [\n", "pyproject.toml")
+    result = check()
+    assert result.exit_code == 2
+    assert "pyproject.toml:2:" in result.stderr
+    write('[tool.torchmemlint]\nselect = ["TML1O1"]\n', "pyproject.toml")
+    assert "pyproject.toml: unknown rule code `TML1O1`" in check().stderr
+    write("[tool.torchmemlint]\nhint = true\n", "pyproject.toml")
+    assert "did you mean `hints`?" in check().stderr
+
+
+def test_fix_writes_safe_fixes() -> None:
+    path = write()
+    result = run("check", "--fix")
+    assert result.exit_code == 1
+    assert path.read_text(encoding="utf-8") == TRAIN.replace("keep(x)", "keep(x.detach())")
+    assert "Found 1 finding (1 warning) in 1 file. Fixed 1 finding." in result.stdout
+    assert run("check", "--fix", "--unsafe-fixes").exit_code == 0
+    assert "waste(y.detach())" in path.read_text(encoding="utf-8")
+
+
+def test_hints_that_are_not_shown_are_not_fixed() -> None:
+    path = write("import torch\nsmall(z)\n")
+    assert run("check", "--fix", "--unsafe-fixes").exit_code == 0
+    assert path.read_text(encoding="utf-8") == "import torch\nsmall(z)\n"
+
+
+def test_unsafe_fixes_from_the_settings() -> None:
+    path = write()
+    write("unsafe-fixes = true\n", "torchmemlint.toml")
+    assert run("check", "--fix", "--no-unsafe-fixes").exit_code == 1
+    assert run("check", "--fix").exit_code == 0
+    assert "waste(y.detach())" in path.read_text(encoding="utf-8")
+
+
+def test_diff_shows_and_writes_nothing() -> None:
+    path = write()
+    result = run("check", "--diff")
+    assert result.exit_code == 1
+    assert "-keep(x)\n+keep(x.detach())\n" in result.stdout
+    assert path.read_text(encoding="utf-8") == TRAIN
+    write("import torch\nwaste(y)\n")
+    assert run("check", "--diff").exit_code == 0
+    assert run("check", "--diff").stdout == ""
+
+
+def test_standard_input() -> None:
+    assert check("-", stdin=TRAIN).stdout.startswith("<stdin>:2:1: TML101")
+    result = check("-", "--stdin-filename", "pkg/new.py", stdin=TRAIN)
+    assert result.stdout.startswith(str(Path("pkg/new.py")) + ":2:1: TML101")
+    assert check("-", stdin="x = 1\n").exit_code == 0
+    assert codes(check("-", stdin="def f(:\n")) == ["TML000"]
+    assert codes(check("-", stdin=b"x = '\xff'\n")) == ["TML000"]
+
+
+def test_standard_input_takes_the_settings_of_its_name() -> None:
+    write('ignore = ["TML1"]\n', "sub/torchmemlint.toml")
+    assert codes(check("-", "--stdin-filename", "sub/a.py", stdin=TRAIN)) == ["TML201"]
+
+
+def test_fixing_standard_input_prints_the_text() -> None:
+    result = run("check", "-", "--fix", stdin=b"\xef\xbb\xbfimport torch\r\nkeep(x)\r\nwaste(y)\r\n")
+    assert result.stdout_bytes == b"\xef\xbb\xbfimport torch\r\nkeep(x.detach())\r\nwaste(y)\r\n"
+    assert "TML201" in result.stderr
+    assert run("check", "-", "--fix", stdin="x = 1\n").stdout == "x = 1\n"
+    assert "+keep(x.detach())" in run("check", "-", "--diff", stdin=TRAIN).stdout
+
+
+def test_add_noqa() -> None:
+    path = write()
+    result = run("check", "--add-noqa")
+    assert (result.exit_code, result.stderr) == (0, "Added `# noqa` to 2 lines.\n")
+    assert "keep(x)  # noqa: TML101\nwaste(y)  # noqa: TML201\nsmall(z)\n" in path.read_text(encoding="utf-8")
+    assert check().exit_code == 0
+    assert check("--select", "ALL", "--ignore", "TML3").exit_code == 0
+
+
+def test_baseline() -> None:
+    write()
+    first = check("--baseline", "known.json")
+    assert (first.exit_code, first.stdout) == (0, "")
+    assert "baseline written, 2 findings" in first.stderr
+    assert check("--baseline", "known.json").exit_code == 0
+    write("import torch\n\n\nwaste(y)\n" + TRAIN + "keep(x)\n")
+    result = check("--baseline", "known.json")
+    assert result.exit_code == 1
+    assert [line.split(":")[1] for line in result.stdout.splitlines()] == ["7", "9"]
+    assert check("--baseline", "known.json", "--update-baseline").exit_code == 0
+    assert check("--baseline", "known.json").exit_code == 0
+
+
+def test_a_broken_baseline() -> None:
+    write()
+    for text in ("", "[]", '{"findings": {"a": "b"}}', "{"):
+        write(text, "known.json")
+        result = check("--baseline", "known.json")
+        assert result.exit_code == 2
+        assert "not a baseline" in result.stderr
+
+
+def test_a_baseline_holds_from_other_folders(monkeypatch: pytest.MonkeyPatch) -> None:
+    write(name="sub/a.py")
+    check("--baseline", "known.json")
+    monkeypatch.chdir("sub")
+    assert check("a.py", "--baseline", "../known.json").exit_code == 0
+
+
+@pytest.mark.parametrize("name", ["json", "sarif"])
+def test_machine_formats_are_nothing_but_json(name: str) -> None:
+    write()
+    result = run("check", "--output-format", name)
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)
+    assert run("check", "--output-format", name, "--exit-zero").exit_code == 0
+
+
+def test_statistics_show_files_and_quiet() -> None:
+    write(TRAIN + "keep(w)\n")
+    assert check("--statistics").stdout.splitlines()[0] == "2\tTML101\t[*] graph-kept-in-container"
+    assert check("--show-files").stdout == "a.py\n"
+    assert "Found" in run("check").stdout
+    assert "Found" not in run("check", "--quiet").stdout
+    assert "TML101" in run("check", "--quiet").stdout
+
+
+def test_accepted_options() -> None:
+    write()
+    assert codes(check("--no-cache", "--jobs", "2", "--no-progress")) == ["TML101", "TML201"]
+    assert codes(check("--progress", "-j", "1")) == ["TML101", "TML201"]
+
+
+def test_unreadable_files_are_findings_and_the_rest_goes_on() -> None:
+    write("import torch\ndef f(:\n", "bad.py")
+    write()
+    result = check()
+    assert result.exit_code == 1
+    assert codes(result) == ["TML101", "TML201", "TML000"]
+
+
+@pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="root reads everything")
+def test_a_file_without_permission_is_a_finding() -> None:
+    write().chmod(0)
+    assert codes(check()) == ["TML000"]
+
+
+def test_a_failure_of_the_tool_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("oops")
+
+    write()
+    monkeypatch.setattr("torchmemlint.engine.Session.check", fail)
+    result = check()
+    assert result.exit_code == 2
+    assert result.stderr.startswith("torchmemlint: error: internal error, ZeroDivisionError: oops")
+
+
+def test_rules_and_explain() -> None:
+    listed = run("rules").stdout
+    assert "TML101" in listed
+    assert "unused-suppression" in listed
+    text = run("explain", "tml101").stdout
+    assert text.startswith("TML101 graph-kept-in-container (error)\n\nSomething is kept.")
+    assert "Bad\n" in text
+    assert "# TML101" in text
+    assert run("explain", "graph-kept-in-container").stdout == text
+    assert "silences nothing" in run("explain", "TML001").stdout
+    assert "did you mean `TML101`?" in run("explain", "TML10").stderr + run("explain", "TML110").stderr
+
+
+def test_clean_removes_a_cache_only() -> None:
+    write("x", ".torchmemlint_cache/keep.txt")
+    assert run("clean").exit_code == 0
+    assert Path(".torchmemlint_cache/keep.txt").exists()
+    write("Signature: 8a477f597d28d172789f06886806bc55", ".torchmemlint_cache/CACHEDIR.TAG")
+    assert run("clean").exit_code == 0
+    assert not Path(".torchmemlint_cache").exists()
+
+
+# -- real processes ----------------------------------------------------------------------------------------------------
+
+
+def test_version_imports_next_to_nothing() -> None:
+    code = (
+        "import sys\nfrom torchmemlint.cli import main\n"
+        "try:\n    main(['--version'])\nexcept SystemExit as end:\n    assert not end.code\n"
+        "heavy = {'libcst', 'rich', 'pathspec', 'torch', 'torchmemlint.engine'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False)
+    assert result.returncode == 0, result.stderr.decode()
+    assert result.stdout.startswith(b"torchmemlint, version ")
+
+
+def test_exit_codes_of_processes() -> None:
+    write("import torch\ndef f(:\n", "bad.py")
+    write("x = 1\n", "good.py")
+    assert process("check", "good.py").returncode == 0
+    assert process("check", "bad.py").returncode == 1
+    assert process("check", "bad.py", "--exit-zero").returncode == 0
+    assert process("check", "missing.py").returncode == 2
+    assert process("check", "--select", "XYZ").returncode == 2
+    assert process("--help").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("data", "row"),
+    [
+        (b"import torch\nprint 'hello'\n", 2),
+        (b"import torch\nx = " + b"(" * 300 + b"1" + b")" * 300 + b"\n", 2),
+        (b"import torch\nx = " + b"not " * 300 + b"1\n", None),
+        (b"import torch\n" + b"".join(b" " * i + b"if x:\n" for i in range(300)) + b" " * 300 + b"y\n", None),
+        (b"import torch\nx = \0\n", 2),
+        (b"", None),
+        (b"# coding: latin-1\nimport torch\nx = '\xe9'\n", None),
+        (b"import torch\nx = lambda: " + b"lambda: " * 3000 + b"1\n", None),
+    ],
+)
+def test_no_input_gives_a_traceback(data: bytes, row: int | None) -> None:
+    Path("a.py").write_bytes(data)
+    result = process("check", "--output-format", "json", "a.py")
+    assert result.returncode in (0, 1)
+    assert b"Traceback" not in result.stderr
+    found = json.loads(result.stdout)
+    assert all(item["code"] in ("TML000", "TML999") for item in found)
+    assert result.returncode == bool(found)
+    if row:
+        assert [item["location"]["row"] for item in found] == [row]
+
+
+def test_a_closed_pipe_is_no_error() -> None:
+    for i in range(300):
+        write("import torch\ndef f(:\n", f"m{i}.py")
+    command = f"{sys.executable} -m torchmemlint check --output-format concise | head -n 1"
+    result = subprocess.run(command, shell=True, capture_output=True, timeout=120, check=False)
+    assert result.stdout.count(b"\n") == 1
+    assert result.stderr == b""
+
+
+def test_narrow_encodings_and_odd_file_names() -> None:
+    write("import torch\ndef ü(:\n", "größe\x1b[31m.py")
+    for name in ("text", "concise", "json", "sarif", "github", "junit"):
+        result = process("check", "--output-format", name, PYTHONIOENCODING="ascii", PYTHONUTF8="0", LC_ALL="C")
+        assert result.returncode == 1, (name, result.stderr)
+        assert b"Traceback" not in result.stderr
+        assert name == "github" or b"\x1b" not in result.stdout

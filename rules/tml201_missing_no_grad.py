@@ -7,7 +7,7 @@ import libcst as cst
 from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.fixes import Plan, add_decorator, spell
 from torchmemlint.flow.events import ForwardClosed
-from torchmemlint.flow.graph import Mode, Sink, fact
+from torchmemlint.flow.graph import Mode, Op, Sink, closure, fact
 from torchmemlint.flow.values import Fact
 
 WANTED = frozenset({Sink.BACKWARD, Sink.RETURNED, Sink.YIELDED, Sink.ATTRIBUTE, Sink.GLOBAL})
@@ -65,7 +65,13 @@ class MissingNoGrad(Rule):
             return self.severity if Sink.UNKNOWN_CALL not in event.sinks or entered is Fact.YES else Severity.HINT
         if Sink.UNKNOWN_CALL in event.sinks or (entered is Fact.MAYBE and flow.info.name):
             return Severity.HINT
-        return self.severity if op.loops or self._loads_weights(event) else Severity.HINT
+        return self.severity if self._over_data(op) or self._loads_weights(event) else Severity.HINT
+
+    @staticmethod
+    def _over_data(op: Op) -> bool:
+        """Does the call run in a loop over data, or feed its own result back?"""
+        inputs = set(closure(op.inputs, lambda o: o.inputs))
+        return bool(op.loops) and (op in inputs or any(o.name in ("iter", "batch") for o in inputs))
 
     @staticmethod
     def _loads_weights(event: ForwardClosed) -> bool:

@@ -52,4 +52,4 @@ class ContiguousCopiesView(Rule):
 
     @staticmethod
     def _takes_strides(user: Op) -> bool:
-        return user.name != "torch.reshape" and knowledge.accepts_strides(user.name) == "yes"
+        return user.name not in ("torch.reshape", "torch.contiguous", "torch.clone") and knowledge.accepts_strides(user.name) == "yes"

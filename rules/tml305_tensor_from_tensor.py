@@ -53,10 +53,10 @@ class TensorFromTensor(Rule):
         makers = op.receiver.defs if op.receiver is not None else ()
         if len(makers) != 1 or makers[0].name != "torch.as_tensor":
             return
-        source = makers[0].argument(0, "data")
-        if source is not None and _is_tensor(source.value) and makers[0].node is op.receiver_node:
+        source, node = makers[0].receiver, makers[0].receiver_node
+        if source is not None and node is not None and _is_tensor(source) and makers[0].node is op.receiver_node:
             message = "`as_tensor` of a tensor is that tensor: the clone is one more copy of it"
-            plan = replace(op.receiver_node, source.node) if len(makers[0].arguments) == 1 else None
+            plan = replace(op.receiver_node, node) if not makers[0].arguments else None
             fix = Plan("clone the tensor itself", plan.steps) if plan is not None else None
             yield self.finding(event, op.node, message, fix=fix)
 

@@ -130,7 +130,8 @@ def augment(f: Frame, node: cst.AugAssign) -> None:
     if old.kind is Kind.HOST and value.kind is Kind.HOST:
         new = HOST
     elif old.kind is Kind.TENSOR or value.kind is Kind.TENSOR:
-        new = f.tensor([old, value], scalar=max(old.scalar, value.scalar) if old.kind is Kind.TENSOR else value.scalar)
+        new = f.tensor([old, value], layout=old.layout,
+                       scalar=max(old.scalar, value.scalar) if old.kind is Kind.TENSOR else value.scalar)
     else:
         graph, params = f.derived([old, value])
         new = Value(graph=graph, params=params)

@@ -34,7 +34,11 @@ class Classes:
             return UNKNOWN
         if (key, name) not in self._attributes:
             self._attributes[key, name] = UNKNOWN
-            self._attributes[key, name] = self._find(info, name)
+            blocked = self.program.blocked
+            value = self._attributes[key, name] = self._find(info, name)
+            if self.program.blocked != blocked and value.kind is Kind.UNKNOWN:
+                del self._attributes[key, name]  # asked for while the constructor itself is being interpreted
+            return value
         return self._attributes[key, name]
 
     def _find(self, info: ClassInfo, name: str) -> Value:

@@ -61,7 +61,7 @@ def holder_kind(flow: FunctionFlow, holder: Op) -> str | None:
 
 
 def _is_global_object(holder: Op) -> bool:
-    return any(source.value.kind in (Kind.CLASS, Kind.FUNCTION) for source in holder.inputs)
+    return holder.receiver is not None and holder.receiver.kind in (Kind.CLASS, Kind.FUNCTION)
 
 
 def outlives(holder: Op, store: Store) -> bool:

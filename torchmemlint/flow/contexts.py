@@ -47,6 +47,10 @@ def enter(f: Frame, item: cst.BaseExpression) -> Value:
         apply_effect(f, value)
         f.op("enter", item, HOST, receiver=value, passes=False)
         return HOST
+    if any(op.name == "context" for op in value.defs):  # one of several contexts
+        f.op("enter", item, HOST, receiver=value, passes=False)
+        f.state.mode = Mode.UNKNOWN
+        return HOST
     if value.kind is Kind.EXTERNAL and value.name is not None and f.program.effect(value.name) is not None:
         f.op("enter", item, HOST, receiver=value, passes=False)  # `with torch.no_grad:` never entered
         return HOST

@@ -78,7 +78,9 @@ def _subscript(f: Frame, node: cst.Subscript) -> Value:
     if base.kind is Kind.CONTAINER:
         return _member(f, node, base)
     graph, params = f.derived([base])
-    return f.op("item", node, Value(graph=graph, params=params), inputs=[base]).value
+    layout = Layout.STRIDED if len(node.slice) > 1 and any(isinstance(s.slice, cst.Slice) for s in node.slice) else base.layout
+    value = Value(graph=graph, params=params, layout=layout, shares=base.defs if layout is Layout.STRIDED else ())
+    return f.op("item", node, value, inputs=[base]).value
 
 
 def _member(f: Frame, node: cst.Subscript, base: Value) -> Value:
@@ -122,6 +124,9 @@ def _binary(f: Frame, node: cst.BinaryOperation) -> Value:
         value = Value(kind=Kind.HOST if left.kind is right.kind is Kind.HOST else Kind.UNKNOWN, graph=graph, params=params)
     name = "torch.matmul" if isinstance(node.operator, cst.MatrixMultiply) else "arith"
     arguments = [Argument(None, left, node.left), Argument(None, right, node.right)]
+    layouts = {v.layout for v in (left, right) if v.kind is not Kind.HOST}
+    if value.kind is Kind.TENSOR and layouts == {Layout.CONTIGUOUS}:
+        value = replace(value, layout=Layout.CONTIGUOUS)
     return f.op(name, node, value, arguments=arguments).value
 
 

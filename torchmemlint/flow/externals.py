@@ -16,6 +16,7 @@ from torchmemlint.flow.holders import element_of
 from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Layout, Value
 
 Args = list[Argument]
+MAKERS = frozenset({"collections.defaultdict", "collections.deque", "queue.Queue", "collections.OrderedDict"})
 
 
 def call(f: Frame, node: cst.Call, callee: Value, args: Args) -> Value:
@@ -32,6 +33,8 @@ def call(f: Frame, node: cst.Call, callee: Value, args: Args) -> Value:
     fact = knowledge.module_fact(name)
     if fact is not None:
         return _module(f, node, name, fact.parameters, args)
+    if knowledge.role(name) == "factory":
+        return _factory(f, node, name, args)
     operator = knowledge.canonical(name)
     if operator is not None:
         return tensors.call(f, node, operator, args)
@@ -101,8 +104,8 @@ def _factory(f: Frame, node: cst.Call, name: str, args: Args) -> Value:
 
 def _passthrough(f: Frame, node: cst.Call, name: str, args: Args) -> Value:
     """list(x), sorted(x), zip(a, b), copy.copy(x): a container of the same members."""
-    if not args:
-        return f.op("literal.list" if name != "dict" else "literal.dict", node, _empty(name)).value
+    if not args or name in MAKERS:
+        return f.op("literal.dict" if "ict" in name else "literal.list", node, _empty(name), arguments=args).value
     values = [a.value for a in args]
     graph, params = f.derived(values)
     if name in ("next", "sum", "min", "max", "iter"):
@@ -127,7 +130,7 @@ def _passthrough(f: Frame, node: cst.Call, name: str, args: Args) -> Value:
 
 
 def _empty(name: str) -> Value:
-    return Value(kind=Kind.CONTAINER, graph=Fact.NO, elements={} if name == "dict" else (), name=name)
+    return Value(kind=Kind.CONTAINER, graph=Fact.NO, elements={} if name == "dict" else None, name=name)
 
 
 def _reduced(f: Frame, node: cst.Call, name: str, args: Args) -> Value:
@@ -203,7 +206,6 @@ ROLES: dict[str, Callable[[Frame, cst.Call, str, Args], Value]] = {
     "loader": _of_kind(Kind.LOADER),
     "module_factory": _of_kind(Kind.MODULE, trainable=Fact.YES),
     "wrapper": _wrapper,
-    "factory": _factory,
     "passthrough": _passthrough,
     "checkpoint_load": _loaded,
     "checkpointing": _checkpointed,

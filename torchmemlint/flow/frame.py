@@ -138,11 +138,12 @@ class Frame:
         graph, params = self.derived(values)
         return Value(**{"kind": Kind.TENSOR, "graph": graph, "params": params, **facts})
 
-    def store(self, holder: Op, node: cst.CSTNode, value: Value, value_node: Any, how: str, **facts: Any) -> Op:
+    def store(self, holder: Op, node: cst.CSTNode, value: Value, value_node: Any, how: str, *, nested: bool = False,
+              **facts: Any) -> Op:
         """Record that `value` goes into `holder`; the graph flows on to whatever reads the holder."""
         op = self.op("store", node, value, inputs=[value], **facts)
         if all(s.op is not op for s in holder.stores):
-            holder.stores.append(Store(op, value, value_node, how))
+            holder.stores.append(Store(op, value, value_node, how, nested))
         else:
             held = next(s for s in holder.stores if s.op is op)
             held.value, held.value_node = value, value_node

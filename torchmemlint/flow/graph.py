@@ -109,6 +109,7 @@ class Store:
     value: Value
     value_node: cst.BaseExpression | None
     how: str  # "append", "setitem", "literal", "assign", "accumulate", ...
+    nested: bool = False  # it goes into a container inside the holder (`d[k].append(x)`)
 
 
 def link(user: Op, values: Iterable[Value | None]) -> None:

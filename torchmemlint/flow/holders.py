@@ -29,7 +29,8 @@ def load(f: Frame, path: str, node: cst.CSTNode, *, fresh: bool = True, base: Va
         anchor = f.anchors[path] = node
     op = f.table.get((anchor, "load"))
     if op is None:
-        op = f.op("load", anchor, f.program.path_value(f, path, base), path=path, inputs=[base] if base else ())
+        value = f.program.path_value(f, path, base) if fresh else UNKNOWN
+        op = f.op("load", anchor, value, path=path, receiver=base)
     if fresh and f.read(path) is None:
         f.state.env[path] = op.value
     return op
@@ -67,7 +68,8 @@ def element_of(f: Frame, node: cst.BaseExpression, container: Value) -> Value:
         for other in known[1:]:
             value = join(value, other)
     else:
-        value = Value(graph=container.graph, params=container.params, defs=container.defs)
+        kind = Kind.CONTAINER if _holds_containers(container) else Kind.UNKNOWN
+        value = Value(kind=kind, graph=container.graph, params=container.params, defs=container.defs)
     if container.kind is Kind.TENSOR:
         value = replace(value, kind=Kind.TENSOR, layout=Layout.UNKNOWN, dtype=container.dtype, device=container.device)
     defs = value.defs
@@ -77,6 +79,11 @@ def element_of(f: Frame, node: cst.BaseExpression, container: Value) -> Value:
     return op.value
 
 
+def _holds_containers(container: Value) -> bool:
+    nested = any(store.nested for op in container.defs for store in op.stores)
+    return nested or container.name == "collections.defaultdict"
+
+
 def _members(container: Value) -> list[Value]:
     if isinstance(container.elements, tuple):
         members = list(container.elements)
@@ -84,7 +91,7 @@ def _members(container: Value) -> list[Value]:
         members = list(container.elements.values())
     else:
         members = []
-    stored = [store.value for op in container.defs for store in op.stores if store.how != "extend"]
+    stored = [s.value for op in container.defs for s in op.stores if s.how != "extend" and not s.nested]
     return members + stored
 
 
@@ -139,9 +146,11 @@ def _store(
     plain = [a for a in args if a.name is None]
     chosen = [plain[position]] if position < len(plain) else [a for a in args if a.name not in (None, "key", "default")]
     how = "extend" if elements else func.attr.value
+    nested = isinstance(func.value, (cst.Subscript, cst.Call))
     for argument in chosen:
         for holder in holders:
-            f.store(holder, node, argument.value, argument.node, how, path=dotted(func.value), sunk=outliving(holder))
+            f.store(holder, node, argument.value, argument.node, how, path=dotted(func.value), sunk=outliving(holder),
+                    nested=nested)
 
 
 def unknown_holder(value: Value) -> Value:

@@ -47,6 +47,7 @@ class Program:
         self._flows: OrderedDict[tuple[str, Signature], FunctionFlow | None] = OrderedDict()
         self._signatures: dict[str, list[Signature]] = {}
         self._running: list[str] = []
+        self.blocked = 0  # how often a recursion or the depth limit left a question open
         self._decorators: dict[str, Mode | None] = {}
         self._globals: dict[tuple[str, str], Value] = {}
 
@@ -231,6 +232,7 @@ class Program:
         if (key, signature) in self._flows:
             return self._flows[key, signature]
         if key in self._running or len(self._running) >= SUMMARY_DEPTH:
+            self.blocked += 1
             return None
         self._running.append(key)
         try:

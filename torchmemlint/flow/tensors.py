@@ -121,10 +121,17 @@ def _result(
 
 def _layout(fact: knowledge.OpFact, base: Value, operands: Sequence[Value]) -> Layout:
     """The result's layout: an elementwise result is contiguous only if every tensor operand is."""
+    if fact.kind == "maybe_view" and fact.layout != "contiguous":
+        return Layout.CONTIGUOUS if fact.name == "contiguous" and len(operands) == 1 else base.layout
     if fact.layout == "preserve":
-        tensors = [v for v in operands if v.kind is not Kind.HOST]
+        tensors = [m for v in operands for m in _members(v) if m.kind is not Kind.HOST]
         return Layout.CONTIGUOUS if all(v.layout is Layout.CONTIGUOUS for v in tensors) else Layout.UNKNOWN
     return base.layout if fact.layout == "same" else LAYOUTS.get(fact.layout, Layout.UNKNOWN)
+
+
+def _members(value: Value) -> tuple[Value, ...]:
+    """The tensors of a list operand (`torch.cat([a, b])`); any other operand itself."""
+    return value.elements if value.kind is Kind.CONTAINER and isinstance(value.elements, tuple) else (value,)
 
 
 def _scalar(name: str, base: Value, args: Sequence[Argument]) -> Fact:

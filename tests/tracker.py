@@ -1,9 +1,9 @@
 """Bytes that a program keeps alive, counted exactly without a GPU.
 
 `Tracker.device` is `cpu:0`: for PyTorch the same memory as `cpu`, for the tracker the accelerator. What the program
-makes there, moves there or computes from it counts as device memory; what it sends to plain `cpu` leaves the account, as on
-a GPU. Storages are counted once, however many tensors and saved tensors of the autograd graph share them. Temporaries
-inside a kernel are not seen.
+makes there, moves there or computes from it counts as device memory; what it sends to plain `cpu` leaves the account,
+as on a GPU. Storages are counted once, however many tensors and saved tensors of the autograd graph share them.
+Temporaries inside a kernel are not seen.
 """
 
 from __future__ import annotations

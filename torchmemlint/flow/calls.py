@@ -112,20 +112,27 @@ def _unknown_method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, 
     path = dotted(func.value)
     proven = f.evidence.get(path) if path is not None else None
     if proven is Kind.MODULE:
-        return modules.method(f, node, func, replace(base, kind=Kind.MODULE, trainable=Fact.YES), args)
+        module = replace(base, kind=Kind.MODULE, trainable=Fact.YES)
+        return modules.method(f, node, func, module, args) or _opaque(f, node, func, base, args)
     if proven is Kind.OPTIMIZER and name in OPTIMIZER_EVIDENCE:
         return f.op(name, node, HOST, receiver=base, receiver_node=func.value, arguments=args, passes=False).value
     if tensors.distinctive(name):
-        return tensors.method(f, node, func, replace(base, kind=Kind.TENSOR), args)
+        tensor = replace(base, kind=Kind.TENSOR)
+        return tensors.method(f, node, func, tensor, args) or _opaque(f, node, func, base, args)
     fact = knowledge.container_method(name)
     if fact is not None and fact.stores is not None and not fact.reads and name != "update":
         result = holders.method(f, node, func, holders.unknown_holder(base), args)
         return result if result is not None else HOST
     if knowledge.detaching_call(name):
         return externals.to_host(f, node, args)
+    return _opaque(f, node, func, base, args)
+
+
+def _opaque(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: list[Argument]) -> Value:
+    """A method of an object of which nothing is known."""
     graph, params = f.derived([base, *(a.value for a in args)])
     op = f.op("?call", node, Value(graph=min(graph, Fact.MAYBE) if not params else graph, params=params), receiver=base,
-              receiver_node=func.value, arguments=args, sunk=[Sink.UNKNOWN_CALL], callee=f"?.{name}", path=path)
+              receiver_node=func.value, arguments=args, sunk=[Sink.UNKNOWN_CALL], callee=f"?.{func.attr.value}", path=dotted(func.value))
     return op.value
 
 

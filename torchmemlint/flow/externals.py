@@ -107,6 +107,8 @@ def _passthrough(f: Frame, node: cst.Call, name: str, args: Args) -> Value:
     if not args or name in MAKERS:
         return f.op("literal.dict" if "ict" in name else "literal.list", node, _empty(name), arguments=args).value
     values = [a.value for a in args]
+    if all(v.kind is Kind.HOST for v in values):
+        return HOST
     graph, params = f.derived(values)
     if name in ("next", "sum", "min", "max", "iter"):
         return _reduced(f, node, name, args)

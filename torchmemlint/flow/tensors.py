@@ -24,6 +24,9 @@ DISTINCTIVE = frozenset(
 AMBIGUOUS = frozenset("sum mean std var view repeat item copy sort index eq t chunk split max min any all abs log".split())
 LAYOUTS = {"contiguous": Layout.CONTIGUOUS, "strided": Layout.STRIDED}
 PAIRS = frozenset({"max", "min", "topk", "sort", "median", "mode", "kthvalue", "cummax", "cummin"})
+CASTS = {"long": "int64", "int": "int32", "byte": "uint8", "bool": "bool", "double": "float64", "half": "float16",
+         "float": "float32", "bfloat16": "bfloat16", "short": "int16"}
+INTEGRAL = frozenset("int long short byte bool uint8 int8 int16 int32 int64".split())
 REDUCTIONS = frozenset("sum mean std var norm prod max min".split())
 
 
@@ -60,7 +63,7 @@ def _apply(
     if name in ("detach", "detach_"):
         return _detach(f, node, name, base, base_node)
     value = _result(f, name, fact, base, args, operands)
-    passes = fact is None or fact.differentiable
+    passes = (fact is None or fact.differentiable) and value.dtype not in INTEGRAL
     op = f.op(f"torch.{name}", node, value, receiver=base, receiver_node=base_node, arguments=args, passes=passes)
     if fact is not None and fact.kind == "inplace":
         _rebind(f, base_node, op.value)
@@ -110,8 +113,8 @@ def _result(
     aliases = fact.kind in ("view", "inplace", "maybe_view")
     shares = base.defs if aliases else ()
     device = {"cpu": "cpu", "cuda": "cuda"}.get(name) or device_of(args) or base.device
-    dtype = fact.dtype or dtype_of(args) or (base.dtype if aliases else None)
-    if not fact.differentiable:
+    dtype = fact.dtype or CASTS.get(name) or dtype_of(args) or (base.dtype if aliases else None)
+    if not fact.differentiable or dtype in INTEGRAL:
         return Value(kind=Kind.TENSOR, graph=Fact.NO, layout=layout, shares=shares, dtype=dtype, device=device,
                      scalar=scalar)
     value = f.tensor(operands, layout=layout, shares=shares, dtype=dtype, device=device, scalar=scalar)

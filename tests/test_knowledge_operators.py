@@ -105,8 +105,13 @@ def attempt(call: Any, values: dict[str, Any], floating: bool) -> Run | None:
     saved: list[Any] = []
     copies = {n: [t.clone() if t.requires_grad else t for t in tensors(v)] for n, v in values.items()}
     given = {n: copies[n] if isinstance(v, list) and copies[n] else (copies[n] or [v])[0] for n, v in values.items()}
+
+    def keep(tensor: Any) -> Any:
+        saved.append(tensor)
+        return tensor
+
     try:
-        with torch.autograd.graph.saved_tensors_hooks(lambda t: saved.append(t) or t, lambda t: t):
+        with torch.autograd.graph.saved_tensors_hooks(keep, lambda t: t):
             result = call(*given.values())
     except Exception:
         return None
@@ -128,6 +133,7 @@ def flags(*shape: int) -> Any:
     return torch.rand(shape) > 0.5
 
 
+@cache
 def written_samples(strided: bool) -> dict[str, dict[str, Any]]:
     """Operands by name where schemas don't tell what fits, and those of Python-only functions."""
     t = partial(floats, strided=strided)

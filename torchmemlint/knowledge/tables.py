@@ -147,7 +147,7 @@ _PREFIXES = (
 
 @lru_cache(maxsize=4096)
 def canonical(dotted: str) -> str | None:
-    """"torch.<bare>" for any spelling of a tensor operator ("torch.nn.functional.relu", "torch.Tensor.relu" and
+    """ "torch.<bare>" for any spelling of a tensor operator ("torch.nn.functional.relu", "torch.Tensor.relu" and
     "torch.relu" are "torch.relu"; synonyms are joined: "torch.concat" is "torch.cat"); None: no tensor operator."""
     prefix = next((p for p in _PREFIXES if dotted.startswith(p)), None)
     if prefix is None:

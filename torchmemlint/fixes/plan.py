@@ -92,16 +92,16 @@ class Ground:
 
     unit: Unit
     data: bytes = field(init=False, repr=False)
+    first: int = field(init=False, repr=False)  # where the unit's slice of the file begins
 
     def __post_init__(self) -> None:
+        function, rows = self.unit.function, self.unit.source.line_starts
         object.__setattr__(self, "data", self.unit.source.data)
+        object.__setattr__(self, "first", rows[function.first_line - 1] if function.name else 0)
 
     def refuse_unfaithful(self) -> None:
         """Refused where the tree is not the text: libcst drops form feeds before code, and all spans behind are off."""
-        unit = self.unit
-        rows, last = unit.source.line_starts, unit.function.end_line if unit.function.name else len(self.data)
-        end = rows[last] if last < len(rows) else len(self.data)
-        if len(unit.tree.code.rstrip("\r\n").encode("utf-8")) + unit.shift != len(self.data[:end].rstrip(b"\r\n")):
+        if not self.unit.faithful:
             raise Refused("the tree does not give the text back")
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode:
@@ -121,9 +121,12 @@ class Ground:
     def span(self, node: cst.CSTNode) -> tuple[int, int]:
         """Where the node is, without the parentheses around it."""
         try:
-            return self.unit.span(node)
+            start, end = self.unit.span(node)
         except KeyError:
             raise Refused("not a node of this function") from None
+        if start < self.first:  # the block put around a method
+            raise Refused("not in the file")
+        return start, end
 
     def outer(self, node: cst.CSTNode) -> tuple[int, int]:
         """Where the node is, with the parentheses around it."""

@@ -1,8 +1,9 @@
 """Slices of a file that libcst parses on their own: one function with all that is nested in it, or the module's
-top level with the bodies of its functions blanked out. Offsets and lines are the file's, by a constant shift."""
+top level without the bodies of its functions. Offsets in the file follow by a piecewise constant shift."""
 
 from __future__ import annotations
 
+import bisect
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -14,7 +15,6 @@ from torchmemlint.index.model import FileIndex, FunctionInfo
 from torchmemlint.source import Source
 
 PREFIX = b"if 1:\n"
-_BLANK = bytes(c if c in b"\n\r" else 32 for c in range(256))
 
 
 @dataclass(eq=False)
@@ -25,8 +25,19 @@ class Unit:
     index: FileIndex
     function: FunctionInfo
     tree: cst.Module
-    shift: int  # file offset = offset in the tree's code + shift
+    pieces: tuple[tuple[int, int], ...]  # (offset in the tree's code, file offset - that) where the difference changes
+    size: int  # bytes of the slice as it was parsed
     _spans: dict[cst.CSTNode, CodeSpan] | None = field(default=None, repr=False)
+
+    @property
+    def shift(self) -> int:
+        """Offset in the file minus offset in the tree's code, at the slice's start."""
+        return self.pieces[0][1]
+
+    @property
+    def faithful(self) -> bool:
+        """Does the tree give its text back? libcst drops form feeds before code; all spans behind one are then off."""
+        return len(self.tree.code.encode("utf-8")) == self.size
 
     def span(self, node: cst.CSTNode) -> tuple[int, int]:
         """Byte offsets [start, end) of a node in `source.data`; without the parentheses around an expression."""
@@ -34,7 +45,11 @@ class Unit:
             wrapper = MetadataWrapper(self.tree, unsafe_skip_copy=True)
             self._spans = cast("dict[cst.CSTNode, CodeSpan]", dict(wrapper.resolve(ByteSpanPositionProvider)))
         span = self._spans[node]
-        return span.start + self.shift, span.start + span.length + self.shift
+        return self._in_file(span.start), self._in_file(span.start + span.length)
+
+    def _in_file(self, offset: int) -> int:
+        at = bisect.bisect_right(self.pieces, (offset, len(self.source.data))) - 1
+        return offset + self.pieces[max(at, 0)][1]
 
     def locations(self, node: cst.CSTNode) -> tuple[Location, Location]:
         """Where the node starts and ends, as rows and columns of the file."""
@@ -58,26 +73,22 @@ def function_unit(source: Source, index: FileIndex, info: FunctionInfo) -> Unit:
     text, shift = source.data[start:end], start
     if info.column > 0:
         text, shift = PREFIX + text, start - len(PREFIX)
-    return Unit(source, index, info, cst.parse_module(text.decode("utf-8")), shift)
-
-
-def _blanked(data: bytes, start: int, end: int) -> bytes:
-    """The body [start, end) as the statement `0` and spaces, line ends kept."""
-    return b"0" + data[start + 1 : end].translate(_BLANK)
+    return Unit(source, index, info, cst.parse_module(text.decode("utf-8")), ((0, shift),), len(text))
 
 
 def module_unit(source: Source, index: FileIndex, info: FunctionInfo) -> Unit:
-    """Parse the module's top level, function bodies elided. Raises libcst.ParserSyntaxError."""
+    """Parse the module's top level, each function's body replaced by `0`. Raises libcst.ParserSyntaxError."""
     data = source.data
-    pieces, at = [], 0
+    text, pieces, at = b"", [(0, 0)], 0
     for function in sorted(index.functions.values(), key=lambda f: f.line):
         if not function.name or function.body_line <= function.line:
             continue
         line_start, end = _bounds(source, function.body_line, function.end_line)
         start = line_start + function.body_column
         if start < at or data[line_start:start].strip():
-            continue  # nested in what is blanked, or on the line of its signature
-        pieces += [data[at:start], _blanked(data, start, end)]
+            continue  # nested in what was left out, or on the line of its signature
+        text += data[at:start] + b"0\n"
+        pieces.append((len(text), end - len(text)))
         at = end
-    pieces.append(data[at:])
-    return Unit(source, index, info, cst.parse_module(b"".join(pieces).decode("utf-8")), 0)
+    text += data[at:]
+    return Unit(source, index, info, cst.parse_module(text.decode("utf-8")), tuple(pieces), len(text))

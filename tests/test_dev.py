@@ -26,16 +26,35 @@ from torchmemlint.registry import Rule
 ROOT = Path(__file__).parent.parent
 
 
+SHOWN = """# x
+
+```python
+# a.py
+import torch
+xs = []
+for x in range(9):
+    xs.append(torch.ones(3, requires_grad=True) * x)
+print(torch.stack(xs).mean().item())
+```
+
+```text
+$ torchmemlint check a.py
+old
+```
+
+"""
+
+
 def dev(*arguments: str | Path) -> Result:
     return CliRunner().invoke(main, [str(a) for a in arguments])
 
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Checkout:
-    """An empty checkout with a README that has markers."""
+    """An empty checkout with a README that has an example and markers."""
     for folder in ("rules", "fixtures", "docs"):
         (tmp_path / folder).mkdir()
-    (tmp_path / "README.md").write_text(f"# x\n\n{BEGIN}\nold\n{END}\n\nend\n", encoding="utf-8")
+    (tmp_path / "README.md").write_text(f"{SHOWN}{BEGIN}\nold\n{END}\n\nend\n", encoding="utf-8")
     return Checkout(tmp_path)
 
 
@@ -192,7 +211,9 @@ def test_docs_are_written_once_and_then_checked(checkout: Checkout) -> None:
     assert written.exit_code == 0
     assert written.output.splitlines() == ["README.md written", "docs/rules.md written"]
     readme = (checkout.root / "README.md").read_text(encoding="utf-8")
-    assert readme.startswith(f"# x\n\n{BEGIN}\n| code |")
+    assert "$ torchmemlint check a.py\na.py:5:5: TML101 [" in readme
+    assert f"\n{BEGIN}\n| code |" in readme
+    assert "old" not in readme
     assert readme.endswith(f"{END}\n\nend\n")
     assert dev("--root", checkout.root, "docs", "--check").exit_code == 0
     (checkout.root / "docs" / "rules.md").write_text("stale", encoding="utf-8")
@@ -231,17 +252,16 @@ def test_findings_are_recorded_and_compared_as_a_multiset() -> None:
 TRAIN = textwrap.dedent(
     """
     import torch
+    import torch.nn.functional as F
+    from torch import nn
 
 
-    def train(model, loader, criterion, optimizer):
+    def validate(loader):
+        model = nn.Sequential(nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10)).cuda()
         losses = []
         for x, y in loader:
-            optimizer.zero_grad()
-            loss = criterion(model(x), y)
-            loss.backward()
-            optimizer.step()
-            losses.append(loss)
-        print(len(losses))
+            losses.append(F.cross_entropy(model(x), y))
+        return torch.stack(losses).mean().item()
     """
 )
 
@@ -264,9 +284,12 @@ def test_corpus_checks_each_repository_and_shows_what_changed(repositories: Path
     assert {(r.repo, r.file) for r in found} == {("one", "src/train.py"), ("two", "src/train.py")}
     assert "TML101" in {r.code for r in found}
     changed = repositories / "two" / "src" / "train.py"
-    changed.write_text(TRAIN.replace("append(loss)", "append(loss.item())"), encoding="utf-8")
+    changed.write_text(
+        TRAIN.replace("append(F.cross_entropy(model(x), y))", "append(F.cross_entropy(model(x), y).item())"),
+        encoding="utf-8",
+    )
     result = dev("corpus", repositories, "--compare", recording)
-    assert "- two/src/train.py:12: TML101" in result.stdout
+    assert "- two/src/train.py:11: TML101" in result.stdout
     assert "0 added, " in result.stdout
     assert "one/" not in result.stdout
 
@@ -277,10 +300,12 @@ def test_events_stand_beside_their_lines(tmp_path: Path) -> None:
     result = dev("events", path)
     assert result.exit_code == 0, result.output
     lines = result.output.splitlines()
-    source = next(i for i, text in enumerate(lines) if text.endswith("losses.append(loss)"))
+    source = next(i for i, text in enumerate(lines) if "losses.append(" in text)
     following = next(i for i, text in enumerate(lines[source + 1 :], source + 1) if "|" in text[:8])
-    assert any("loss" in text or "#" in text for text in lines[source + 1 : following])
-    assert any("backward" in text for text in lines)
+    assert any(
+        "torch.nn.functional.cross_entropy" in text or "torch.cross_entropy" in text for text in lines[source:following]
+    )
+    assert any("HolderClosed" in text and "name=losses" in text for text in lines)
 
 
 def test_events_of_a_file_that_is_no_python_are_an_error_with_its_line(tmp_path: Path) -> None:
@@ -289,3 +314,11 @@ def test_events_of_a_file_that_is_no_python_are_an_error_with_its_line(tmp_path:
     result = dev("events", path)
     assert result.exit_code == 1
     assert f"{path}:2: " in result.output
+
+
+def test_a_readme_whose_example_is_clean_is_an_error(checkout: Checkout) -> None:
+    readme = checkout.root / "README.md"
+    readme.write_text(readme.read_text(encoding="utf-8").replace("requires_grad=True", ""), encoding="utf-8")
+    result = dev("--root", checkout.root, "docs")
+    assert result.exit_code == 1
+    assert "nothing is found in the README's a.py" in result.output

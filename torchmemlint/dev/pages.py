@@ -1,4 +1,5 @@
-"""docs/rules.md and the README's rule table, made from docstrings and fixtures so that they cannot drift."""
+"""docs/rules.md and the README's rule table and example run, made from docstrings, fixtures and a real run so that they
+cannot drift."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import click
 
 from torchmemlint.dev.checkout import Checkout
 from torchmemlint.dev.docstrings import HEADINGS, sections, summary
+from torchmemlint.dev.example_run import with_run
 from torchmemlint.dev.examples import best_example
 from torchmemlint.explain import has_fix
 from torchmemlint.registry import Rule
@@ -26,7 +28,7 @@ FAMILIES = {
 
 
 def pages(checkout: Checkout, rules: Iterable[type[Rule]]) -> dict[Path, str]:
-    """The text that each generated file should have. Raises ClickException when the README has no markers."""
+    """The text that each generated file should have. Raises ClickException when the README lacks a place for it."""
     ordered = sorted(rules, key=lambda rule: rule.code)
     readme = checkout.root / "README.md"
     before, begin, rest = readme.read_text(encoding="utf-8").partition(BEGIN)
@@ -34,7 +36,7 @@ def pages(checkout: Checkout, rules: Iterable[type[Rule]]) -> dict[Path, str]:
     if not begin or not end:
         raise click.ClickException(f"{readme.name} needs the lines\n{BEGIN}\n{END}")
     return {
-        readme: f"{before}{BEGIN}\n{table(ordered, 'docs/rules.md')}\n{END}{after}",
+        readme: with_run(f"{before}{BEGIN}\n{table(ordered, 'docs/rules.md')}\n{END}{after}"),
         checkout.root / "docs" / "rules.md": rules_page(checkout, ordered),
     }
 

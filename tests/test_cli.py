@@ -13,6 +13,8 @@ import surface
 from click.testing import CliRunner, Result
 
 from torchmemlint.cli import main
+from torchmemlint.progress import Bar
+from torchmemlint.progress import bar as progress_bar
 
 TRAIN = "import torch\nkeep(x)\nwaste(y)\nsmall(z)\n"
 
@@ -291,6 +293,21 @@ def test_clean_removes_a_cache_only() -> None:
     write("Signature: 8a477f597d28d172789f06886806bc55", ".torchmemlint_cache/CACHEDIR.TAG")
     assert run("clean").exit_code == 0
     assert not Path(".torchmemlint_cache").exists()
+
+
+def test_the_progress_bar_waits_and_goes_away(capsys: pytest.CaptureFixture[str]) -> None:
+    patient, eager = Bar(60.0), Bar(0.0)
+    for bar in (patient, eager):
+        bar("checking", 1, 2)
+        bar("checking", 2, 2)
+        bar.close()
+    assert patient.display is None
+    assert "checking" in capsys.readouterr().err
+
+
+def test_no_bar_outside_a_terminal() -> None:
+    with progress_bar(None) as shown:
+        assert shown is None
 
 
 # -- real processes ----------------------------------------------------------------------------------------------------

@@ -278,3 +278,31 @@ def test_check_takes_one_path_and_finds_its_settings(tmp_path: Path) -> None:
     assert len(api.check(tmp_path / "a.py")) == 1
     (tmp_path / "torchmemlint.toml").write_text('ignore = ["TML1"]', encoding="utf-8")
     assert api.check(str(tmp_path)) == []
+
+
+def test_unknown_codes_are_refused() -> None:
+    with pytest.raises(api.ConfigError, match="TML1O1"):
+        api.check_source("x = 1\n", config=Config(select=("TML1O1",)))
+
+
+def test_the_folder_that_is_checked_is_a_root_for_imports(tmp_path: Path) -> None:
+    make(tmp_path, scripts__train="import torch\nfrom models.unet import UNet\n", models__unet="x = 1\n")
+    assert {Path(p).name for p in session(tmp_path).indexes} == {"train.py", "unet.py"}
+
+
+@pytest.mark.parametrize(
+    ("text", "module", "names"),
+    [
+        ("import a.b, c as d\n", "m", ("a.b", "c")),
+        ("from a.b import (c, d as e,  # why\n    f)\n", "m", ("a.b", "a.b.c", "a.b.d")),
+        ("def f():\n    from .x import y\n", "p.m", ("p.x", "p.x.y")),
+        ("from ..x import y\n", "p.q.m", ("p.x", "p.x.y")),
+        ("from . import y\n", "p.m", ("p", "p.y")),
+        ("from .... import y\n", "p.m", ("y",)),
+        ("from a import *\n", "m", ("a", "a.*")),
+        ("important = 1\n", "m", ()),
+    ],
+)
+def test_imported_names(text: str, module: str, names: tuple[str, ...]) -> None:
+    assert files.imported_names(text.encode(), module, False) == names
+    assert files.imported_names(b"from .x import y\n", "p", True) == ("p.x", "p.x.y")

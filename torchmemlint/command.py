@@ -100,12 +100,14 @@ def _complain(options: Options) -> None:
 
 
 def _config(options: Options) -> Config:
-    from torchmemlint.loader import load_rules
+    from torchmemlint.loader import load, load_rules
     from torchmemlint.selection import SPECIAL, check_codes
 
     start = options.stdin_filename or "." if options.stdin else (options.paths or (".",))[0]
     config = settings(options.config_file, options.isolated, start)
     known = [rule.code for rule in load_rules()] + list(SPECIAL)
+    for warning in load().warnings:
+        click.echo(f"torchmemlint: warning: {printable(warning)}", err=True)
     check_codes(config, known)
     select, ignore, extend = options.select, options.ignore, options.extend_select
     check_codes(Config(select=select or (), ignore=ignore or (), extend_select=extend or ()), known)

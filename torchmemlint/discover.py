@@ -1,13 +1,14 @@
 """Which files are checked: .py files under the given paths, less what .gitignore and the exclude lists name."""
 
 # Paths are strings here, spelled as the user spelled them.
-# ruff: noqa: PTH100, PTH110, PTH112, PTH116, PTH120
+# ruff: noqa: PTH100, PTH110, PTH112, PTH114, PTH116, PTH118, PTH120
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,9 +38,10 @@ class _Ignore:
 
     def verdict(self, path: str, is_dir: bool) -> bool | None:
         """True: ignored, False: taken back in by a `!` pattern, None: not mentioned."""
-        relative = os.path.relpath(path, self.folder).replace(os.sep, "/")
-        if relative.startswith("../"):
+        prefix = self.folder if self.folder.endswith(os.sep) else self.folder + os.sep
+        if not path.startswith(prefix):
             return None
+        relative = path[len(prefix) :].replace(os.sep, "/")
         return self.spec.check_file(relative + "/" if is_dir else relative).include
 
 
@@ -160,11 +162,17 @@ def _between(path: str, top: str) -> Iterator[str]:
         path = os.path.dirname(path)
 
 
+@lru_cache(maxsize=65536)
+def _real_folder(folder: str) -> str:
+    return os.path.realpath(folder)
+
+
 def _once(paths: Iterable[str]) -> list[str]:
     """One path for each file, sorted: the file itself rather than a link to it, else the first."""
     found: dict[str, str] = {}
     for path in sorted(paths):
-        real = os.path.realpath(path)
+        folder, name = os.path.split(path)
+        real = os.path.realpath(path) if os.path.islink(path) else os.path.join(_real_folder(folder), name)
         if real not in found or os.path.abspath(path) == real:
             found[real] = path
     return sorted(found.values())
@@ -187,4 +195,5 @@ def discover(paths: Sequence[str], config: Config) -> list[str]:
             found.append(os.path.normpath(path))
         else:
             raise MissingPath(f"`{path}` does not exist")
+    _real_folder.cache_clear()
     return _once(found)

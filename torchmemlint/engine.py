@@ -1,7 +1,7 @@
 """A run: find the files, index them, link the project, check file by file; in this process or on any executor."""
 
 # Paths are strings here, spelled as the user spelled them.
-# ruff: noqa: PTH100, PTH113, PTH117, PTH118, PTH123, PTH202
+# ruff: noqa: PTH100, PTH112, PTH113, PTH117, PTH118, PTH123, PTH202
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import os
 import pickle
 import sys
 import tempfile
+import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
@@ -49,8 +50,9 @@ def _check_all(token: str, shared: bytes | str, paths: Sequence[str]) -> list[li
     if checker is None:
         _checkers.clear()
         checker = _checkers[token] = _load(shared)
-        gc.collect()
-        gc.freeze()
+        if isinstance(shared, str):  # a process of our own: what it has loaded stays, and need not be scanned
+            gc.collect()
+            gc.freeze()
     with calm_gc():
         return [checker.check(path) for path in paths]
 
@@ -64,15 +66,28 @@ def _load(shared: bytes | str) -> FileChecker:
     return checker
 
 
+_calm = threading.Lock()
+_calm_users = 0
+_thresholds = gc.get_threshold()
+
+
 @contextlib.contextmanager
 def calm_gc() -> Iterator[None]:
-    """Few collections: trees make many objects and little garbage in cycles. The old thresholds come back after."""
-    before = gc.get_threshold()
-    gc.set_threshold(200_000, 20, 20)
+    """Few collections: trees make many objects and little garbage in cycles. The old thresholds come back when the
+    last thread leaves."""
+    global _calm_users, _thresholds
+    with _calm:
+        _calm_users += 1
+        if _calm_users == 1:
+            _thresholds = gc.get_threshold()
+            gc.set_threshold(200_000, 20, 20)
     try:
         yield
     finally:
-        gc.set_threshold(*before)
+        with _calm:
+            _calm_users -= 1
+            if _calm_users == 0:
+                gc.set_threshold(*_thresholds)
 
 
 def default_jobs() -> int:
@@ -89,9 +104,10 @@ def _pool(jobs: int) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context(method))
 
 
-def _chunks(items: Sequence[T], jobs: int) -> list[Sequence[T]]:
-    """Neighbours together (they share imports), several chunks a job, so that none waits long for the last."""
-    size = max(1, min(64, -(-len(items) // (jobs * 4))))
+def _chunks(items: Sequence[T], jobs: int, most: int) -> list[Sequence[T]]:
+    """Neighbours together (they share imports), at most `most` files and several chunks a job, so that none waits
+    long for the last."""
+    size = max(1, min(most, -(-len(items) // (jobs * 4))))
     return [items[i : i + size] for i in range(0, len(items), size)]
 
 
@@ -108,6 +124,7 @@ class Session:
     indexes: dict[str, FileIndex] = field(default_factory=dict)
     failures: dict[str, Diagnostic] = field(default_factory=dict)
     items: dict[str, Item] = field(default_factory=dict)
+    roots: tuple[str, ...] = ()  # the folders that were given
     _own: ProcessPoolExecutor | None = None
     _taken: dict[str, str] = field(default_factory=dict)
     _imports: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by file: dotted names
@@ -126,6 +143,7 @@ class Session:
         found = discover([p for p in paths if p not in self.texts], self.config)
         named = {os.path.normpath(p) for p in paths if os.path.isfile(p)} | self.texts.keys()
         self.files = sorted({*found, *self.texts})
+        self.roots = tuple(os.path.abspath(path) for path in paths if os.path.isdir(path))
         self._start_pool()
         modules = layout.names(self.files, self._taken)
         items = [Item(path, *modules[path], path in named) for path in self.files]
@@ -166,7 +184,7 @@ class Session:
         while todo:
             wanted: dict[str, None] = {}
             for importer, target in ((path, name) for path in todo for name in self._imports[path]):
-                for path in layout.imported(importer, target):
+                for path in layout.imported(importer, target, self.roots):
                     path = spelled.get(path) or _spelled_like(importer, path)
                     if path in known or (path not in self.items and outside >= OUTSIDE_LIMIT):
                         continue
@@ -224,7 +242,8 @@ class Session:
                 yield item, work([item])[0]
                 self._tell(what, done, len(items))
             return
-        chunks = _chunks(items, self.jobs if self._own else max(self.jobs, 8))
+        # Each chunk carries the project to a foreign executor: few and large ones.
+        chunks = _chunks(items, self.jobs if self._own else max(self.jobs, 8), 16 if self._own else 1000)
         futures = {_submitted(pool, work, chunk): chunk for chunk in chunks}
         results: dict[int, list[R]] = {}
         done = 0

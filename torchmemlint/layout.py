@@ -79,12 +79,13 @@ def _spellings(full: str) -> Iterator[str]:
         number += 1
 
 
-def imported(importer: str, target: str) -> Iterator[str]:
+def imported(importer: str, target: str, roots: Sequence[str] = ()) -> Iterator[str]:
     """Absolute paths of the files that importing `target` (dotted, absolute) in the file `importer` runs, if any.
 
-    `target` may name something in a module: `pkg.mod.Thing` leads to pkg/__init__.py and pkg/mod.py."""
+    `target` may name something in a module: `pkg.mod.Thing` leads to pkg/__init__.py and pkg/mod.py. It is looked for
+    from the file's package and project, its own folder, and `roots`, the folders that are checked."""
     parts = target.split(".")
-    for base in _bases(os.path.dirname(os.path.abspath(importer))):
+    for base in (*_bases(os.path.dirname(os.path.abspath(importer))), *roots):
         if _holds(base, parts[0]):
             found = list(_below(base, parts))
             if found:

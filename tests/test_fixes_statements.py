@@ -8,6 +8,7 @@ from fixing import STATEMENT, fixed, unit_at
 
 from torchmemlint.fixes import (
     Plan,
+    apply,
     combine,
     delete_statement,
     insert_after,
@@ -197,3 +198,25 @@ def test_spans_that_are_off_give_no_fix() -> None:
     unit = unit_at(source, 0)
     assert resolve(delete_statement(unit.tree.body[2]), unit) is None
     assert resolve(delete_statement(unit.tree.body[0]), unit) is None
+
+
+def test_the_block_put_around_a_method_is_never_edited() -> None:
+    source = decode(b"class C:\n    x = 1\n    def f(self):\n        pass\n", "m.py")
+    unit = unit_at(source, source.data.index(b"pass"))
+    around = unit.tree.body[0]
+    assert isinstance(around, cst.If)
+    for plan in (delete_statement(around), insert_before(around, "x"), replace_statement(around, "x")):
+        assert resolve(plan, unit) is None
+    inserted = resolve(insert_before(around.body.body[0], "y = 2"), unit)
+    assert inserted is not None
+    assert apply(source.data, [inserted])[0] == source.data.replace(b"def", b"y = 2\n    def")
+
+
+def test_a_method_deleted_from_the_modules_unit_goes_wholly() -> None:
+    source = decode(b"x = 1\nclass C:\n    def f(self):\n        a\n        b\ny = 2\n", "m.py")
+    unit = unit_at(source, 0)
+    holder = unit.tree.body[1]
+    assert isinstance(holder, cst.ClassDef)
+    gone = resolve(delete_statement(holder.body.body[0]), unit)
+    assert gone is not None
+    assert apply(source.data, [gone])[0] == b"x = 1\nclass C:\n    pass\ny = 2\n"

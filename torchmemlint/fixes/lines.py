@@ -48,11 +48,5 @@ def is_artificial(place: Ground, block: cst.CSTNode) -> bool:
     unit = place.unit
     if not unit.function.name:
         return False
-    if block is unit.tree:
-        return True
     first = unit.tree.body[0] if unit.tree.body else None
-    return isinstance(first, cst.If) and place.span(first)[0] < _slice_start(place) and first.body is block
-
-
-def _slice_start(place: Ground) -> int:
-    return place.unit.source.line_starts[place.unit.function.first_line - 1]
+    return block is unit.tree or (unit.shift < place.first and block is getattr(first, "body", None))

@@ -101,7 +101,7 @@ def end_with_semicolon(place: Ground, statement: cst.CSTNode) -> int:
     if isinstance(statement, cst.SimpleStatementLine):
         last = statement.body[-1]
         return place.span(last.semicolon if isinstance(last.semicolon, cst.Semicolon) else last)[1]
-    return place.span(statement)[1]
+    return len(place.data[: line_end(place, end_row(place, statement))].rstrip(b"\r\n"))
 
 
 def _delete_parts(place: Ground, holder: Holder, gone: set[int]) -> Iterator[Change]:
@@ -203,8 +203,6 @@ class _ReplaceStatement(Step):
         else:
             block_of(place, node)
             start, end = statement_start(place, node), end_with_semicolon(place, node)
-            if not isinstance(node, cst.SimpleStatementLine):
-                end = len(place.data[: line_end(place, end_row(place, node))].rstrip(b"\r\n"))
             content = _indented(self.text, indentation(place, start))
         place.refuse_comments(start, end)
         if content != place.text(start, end):

@@ -175,11 +175,14 @@ _TARGET_PARTS = (cst.Tuple, cst.List, cst.Element, cst.StarredElement)
 
 
 def refuse_unreadable(ground: Ground, node: cst.CSTNode, text: str = "") -> None:
-    """Refused where `node` is bound rather than read, in a pattern, or in an f-string that `text` would break."""
+    """Refused where `node` is bound rather than read, in a pattern or import, a part of adjoining strings, or in an f-string
+    that `text` would break."""
     below, may_bind = node, True
     for above in ground.ancestors(node):
-        if isinstance(above, _PATTERNS) or (may_bind and _binds(above, below)):
+        if isinstance(above, _NOT_VALUES) or (may_bind and _binds(above, below)):
             raise Refused("a binding, not a value")
+        if isinstance(above, cst.ConcatenatedString):
+            raise Refused("a part of a string")
         if isinstance(above, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
             return
         breaks = isinstance(above, cst.FormattedStringExpression) and (above.equal or set(text) & _NOT_IN_F_STRINGS)
@@ -189,7 +192,15 @@ def refuse_unreadable(ground: Ground, node: cst.CSTNode, text: str = "") -> None
         below = above
 
 
-_PATTERNS = (cst.MatchPattern, cst.MatchKeywordElement, cst.MatchMappingElement)
+_NOT_VALUES = (
+    cst.MatchPattern,
+    cst.MatchKeywordElement,
+    cst.MatchMappingElement,
+    cst.Import,
+    cst.ImportFrom,
+    cst.Global,
+    cst.Nonlocal,
+)
 _BOUND = (
     (cst.AssignTarget, "target"),
     (cst.AugAssign, "target"),
@@ -202,11 +213,8 @@ _BOUND = (
     (cst.Param, "name"),
     (cst.Arg, "keyword"),
     (cst.Attribute, "attr"),
-    (cst.NameItem, "name"),
     (cst.FunctionDef, "name"),
     (cst.ClassDef, "name"),
-    (cst.ImportAlias, "name"),
-    (cst.ImportFrom, "module"),
 )
 
 

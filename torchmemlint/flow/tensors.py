@@ -26,6 +26,7 @@ LAYOUTS = {"contiguous": Layout.CONTIGUOUS, "strided": Layout.STRIDED}
 PAIRS = frozenset({"max", "min", "topk", "sort", "median", "mode", "kthvalue", "cummax", "cummin"})
 CASTS = {"long": "int64", "int": "int32", "byte": "uint8", "bool": "bool", "double": "float64", "half": "float16",
          "float": "float32", "bfloat16": "bfloat16", "short": "int16"}
+RESHAPING = frozenset({"reshape", "flatten", "ravel", "reshape_as"})  # a copy where the strides allow no view
 INTEGRAL = frozenset("int long short byte bool uint8 int8 int16 int32 int64".split())
 REDUCTIONS = frozenset("sum mean std var norm prod max min".split())
 
@@ -125,7 +126,10 @@ def _result(
 def _layout(fact: knowledge.OpFact, base: Value, operands: Sequence[Value]) -> Layout:
     """The result's layout: an elementwise result is contiguous only if every tensor operand is."""
     if fact.kind == "maybe_view" and fact.layout != "contiguous":
-        return Layout.CONTIGUOUS if fact.name == "contiguous" and len(operands) == 1 else base.layout
+        if fact.name == "contiguous" and len(operands) == 1:
+            return Layout.CONTIGUOUS
+        moved = fact.layout == "unknown" or (fact.name in RESHAPING and base.layout is Layout.STRIDED)
+        return Layout.UNKNOWN if moved else base.layout
     if fact.layout == "preserve":
         tensors = [m for v in operands for m in _members(v) if m.kind is not Kind.HOST]
         return Layout.CONTIGUOUS if all(v.layout is Layout.CONTIGUOUS for v in tensors) else Layout.UNKNOWN

@@ -58,6 +58,14 @@ def test_text_underlines_spans_by_what_is_seen() -> None:
     assert lines[-1] == "Found 1 finding (1 error) in 3 files. Fixable: 1 with --fix."
 
 
+def test_a_row_with_two_spans_is_shown_once() -> None:
+    related = (Related("made here", "a.py", Location(4, 2), Location(4, 8)),)
+    lines = rendered("text", diagnostic(related=related, fix=None)).splitlines()
+    assert [line.split("|")[0].strip() for line in lines[1:4]] == ["4", "", ""]
+    assert "------ made here" in lines[2]
+    assert "^^^^^^" in lines[3]
+
+
 def test_text_names_other_files_and_unsafe_reasons() -> None:
     other = Related("made here", "b.py", Location(5, 1), Location(5, 5))
     fix = Fix("wrap", (), safe=False, reason="it may raise")

@@ -37,8 +37,9 @@ def _window(line: str, column: int) -> tuple[str, int, str]:
     return line[start : start + WIDTH], start, "… " if start else ""
 
 
-def _frame(span: _Span, context: Context, width: int, style: str) -> Text:
-    """A row of code and the row that underlines the span; nothing where the text is gone."""
+def _frame(span: _Span, context: Context, width: int, style: str, again: bool) -> Text:
+    """A row of code and the row that underlines the span; the latter alone if the same row was shown just before
+    (`again`) and fits."""
     line = context.line(span.filename, span.start.row)
     visible, cut, lead = _window(line, span.start.column)
     first = max(span.start.column - 1 - cut, 0)
@@ -47,7 +48,8 @@ def _frame(span: _Span, context: Context, width: int, style: str) -> Text:
     gap = " " * (len(lead) + cell_len(_shown(visible[:first])))
     marks = span.mark * max(1, cell_len(_shown(visible[first:last])))
     text = Text()
-    text.append(f"{span.start.row:>{width}} | ", "blue").append(f"{lead}{_shown(visible.rstrip())}\n")
+    if not again or lead or visible != line:
+        text.append(f"{span.start.row:>{width}} | ", "blue").append(f"{lead}{_shown(visible.rstrip())}\n")
     text.append(f"{'':>{width}} | ", "blue").append(gap).append(marks, style)
     label = printable(span.label, " ")
     return text.append(f" {label}\n" if label else "\n", style)
@@ -72,9 +74,10 @@ def _finding(d: Diagnostic, context: Context) -> Text:
             text.append(f"{'':>{width}}--> {printable(span.filename)}:{span.start.row}:{span.start.column}\n", "blue")
         elif row and span.start.row > row + 1:
             text.append(f"{'':>{width}} ⋮\n", "blue")
+        again = (where, row) == (span.filename, span.start.row)
         where, row = span.filename, span.start.row
         if context.line(span.filename, span.start.row):
-            text.append_text(_frame(span, context, width, style if span.mark == "^" else "blue"))
+            text.append_text(_frame(span, context, width, style if span.mark == "^" else "blue", again))
     if d.fix:
         kind = "safe" if d.fix.safe else "unsafe"
         why = f" (unsafe because {printable(d.fix.reason, ' ')})" if d.fix.reason and not d.fix.safe else ""

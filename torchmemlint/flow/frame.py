@@ -15,6 +15,7 @@ from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, join
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from torchmemlint.flow.exceptions import Handler
     from torchmemlint.flow.program import Program
     from torchmemlint.flow.units import Unit
     from torchmemlint.index.model import FunctionInfo
@@ -81,7 +82,8 @@ class Frame:
     closures: dict[cst.CSTNode, Closure] = field(default_factory=dict)
     loops: tuple[int, ...] = ()
     branches: tuple[int, ...] = ()
-    handlers: tuple[str, ...] = ()  # caught exception names of the except blocks around
+    attempts: tuple[int, ...] = ()  # ids of the try bodies around
+    handlers: tuple[Handler, ...] = ()  # the except blocks around
     depth: int = 0
     statement: cst.CSTNode | None = None
     shared: frozenset[str] = frozenset()  # names declared global (or nonlocal at depth 0)
@@ -112,6 +114,7 @@ class Frame:
         if op is None:
             op = self.table[node, name] = Op(name, node, self.unit, order=len(self.ops))
             op.loops, op.branches, op.depth, op.statement = self.loops, self.branches, self.depth, self.statement
+            op.attempts, op.handlers = self.attempts, self.handlers
             self.ops.append(op)
         op.arguments, op.receiver, op.receiver_node = list(arguments), receiver, receiver_node
         op.mode, op.callee, op.path = self.state.mode, callee, path

@@ -14,6 +14,7 @@ from torchmemlint.flow.values import UNKNOWN, Fact, Value
 if TYPE_CHECKING:
     import libcst as cst
 
+    from torchmemlint.flow.exceptions import Handler
     from torchmemlint.flow.summary import Kept
     from torchmemlint.flow.units import Unit
 
@@ -72,6 +73,8 @@ class Op:
     mode: Mode = Mode.ENTERED
     loops: tuple[int, ...] = ()  # ids of the loops around it, outermost first
     branches: tuple[int, ...] = ()  # ids of the if/try/match arms around it
+    attempts: tuple[int, ...] = ()  # ids of the try bodies around it
+    handlers: tuple[Handler, ...] = ()  # the except blocks around it, outermost first
     order: int = 0  # position in the order of evaluation
     statement: cst.CSTNode | None = None
     sunk: set[Sink] = field(default_factory=set)  # where this operation itself ends its operands

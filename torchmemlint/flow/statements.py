@@ -10,10 +10,11 @@ import libcst as cst
 from torchmemlint.flow import bindings
 from torchmemlint.flow.contexts import enter, leave
 from torchmemlint.flow.dispatch import STATEMENTS, evaluate, run
+from torchmemlint.flow.exceptions import Handler
 from torchmemlint.flow.frame import Closure, Frame, State, dotted, merge
 from torchmemlint.flow.graph import Sink
 from torchmemlint.flow.holders import element_of
-from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value
+from torchmemlint.flow.values import HOST, Fact, Kind, Value
 
 def _line(f: Frame, node: cst.SimpleStatementLine) -> None:
     run(f, node.body)
@@ -123,13 +124,16 @@ def _while(f: Frame, node: cst.While) -> None:
 
 def _try(f: Frame, node: cst.Try | cst.TryStar) -> None:
     start = f.state.fork()
+    outer = f.attempts
+    f.attempts = (*outer, f.number(node))
     run(f, node.body)
+    f.attempts = outer
     ends = [f.state]
     if node.orelse is not None:
         run(f, node.orelse.body)
     for handler in node.handlers:
         f.state = merge([start.fork(), State(dict(ends[0].env), start.mode)])
-        ends.append(_handler(f, handler))
+        ends.append(_handler(f, handler, f.number(node)))
     f.state = merge(ends)
     if node.finalbody is not None:
         alive, f.state.alive = f.state.alive, True
@@ -137,12 +141,13 @@ def _try(f: Frame, node: cst.Try | cst.TryStar) -> None:
         f.state.alive = f.state.alive and alive
 
 
-def _handler(f: Frame, handler: cst.ExceptHandler | cst.ExceptStarHandler) -> State:
+def _handler(f: Frame, handler: cst.ExceptHandler | cst.ExceptStarHandler, attempt: int) -> State:
     outer = f.handlers
     caught = f.unit.tree.code_for_node(handler.type) if handler.type is not None else "BaseException"
-    f.handlers = (*outer, caught)
+    f.handlers = (*outer, Handler(handler, caught, attempt, f.unit.tree.code_for_node(handler)))
     if handler.name is not None:
-        bindings.assign(f, handler.name.name, UNKNOWN, None)
+        error = f.op("exception", handler, Value(graph=Fact.NO, name="exception"))
+        bindings.assign(f, handler.name.name, error.value, None)
     with f.arm(handler):
         run(f, handler.body)
     f.handlers = outer

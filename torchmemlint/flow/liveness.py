@@ -1,0 +1,307 @@
+"""Liveness: which names still hold a value at a point of a function, though nobody reads them again.
+
+A name that is bound and dead costs memory at a *peak*: a forward, a backward, an optimizer step, a load, the next
+iteration. `held_across` answers for one operation; `Liveness.holdings` lists every name that is held over peaks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from typing import TYPE_CHECKING, Union
+
+from torchmemlint.flow.graph import Op, Sink, closure, fact, upstream
+from torchmemlint.flow.timeline import Timeline
+from torchmemlint.flow.values import Fact, Kind, Value
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from torchmemlint.flow.function import FunctionFlow
+
+MAX_POINTS = 20_000  # beyond it a function is generated code: nothing is said of it
+PEAKS = frozenset({"module", "backward", "step", "torch.load", "call"})
+LIGHT_KINDS = frozenset({Kind.HOST, Kind.FUNCTION, Kind.CLASS, Kind.EXTERNAL})
+HOLDING = frozenset({"comprehension", "store", "bind"})  # the result holds its operands
+OPAQUE = frozenset({"read", "call", "?call", "construct", "copy", "to", "cuda", "eval", "train"})  # may hold them
+Token = Union[Op, "tuple[Op, int]"]
+MODEL_SIZED = frozenset({Kind.MODULE, Kind.OPTIMIZER})
+
+
+class Weight(IntEnum):
+    """How much memory a value holds, by what it is."""
+
+    NOTHING = 0  # Python data, a single element
+    BATCH = 1  # data that a loader or a factory gave
+    ACTIVATION = 2  # a result of a forward, its own bytes
+    GRAPH = 3  # a result whose graph still holds the activations of its forward
+    MODEL = 4  # weights: a module, its state, a checkpoint
+    DATASET = 5  # grows with the number of rows or batches
+
+
+@dataclass(frozen=True)
+class Held:
+    """A name that holds a value at `peak` and is not read again before it is bound anew."""
+
+    path: str
+    bind: Op  # the binding; its `value` is what is held
+    peak: Op
+    weight: Weight
+    carried: bool  # it was bound in an earlier iteration of a loop around the peak
+
+    @property
+    def value(self) -> Value:
+        """What is held."""
+        return bound(self.bind)
+
+
+@dataclass(slots=True)
+class _Names:
+    """Bits for the names and for the bindings of the names that are followed."""
+
+    bit: dict[str, int] = field(default_factory=dict)
+    bindings: dict[int, int] = field(default_factory=dict)  # point -> bit
+    of_name: dict[str, int] = field(default_factory=dict)  # all binding bits of a name
+
+
+class Liveness:
+    """The live names of one function, solved once."""
+
+    def __init__(self, flow: FunctionFlow) -> None:
+        self.flow = flow
+        at: dict[cst.CSTNode, list[Op]] = {}
+        for op in flow.ops:
+            if op.name not in ("bind", "argument", "param"):
+                at.setdefault(op.node, []).append(op)
+        self.timeline = Timeline(flow.node.body if flow.info.name else flow.node, lambda node: at.get(node, []))  # type: ignore[arg-type]
+        points = self.timeline.points
+        self._positions: dict[Op, int] = {}
+        self._escaped = escaped(flow)
+        self._at = {p.op: i for i, p in enumerate(points) if p.op is not None}
+        self._names = self._followed() if len(points) < MAX_POINTS else _Names()
+        self._live_out = self._solve_live()
+        self._reaching = self._solve_reaching()
+
+    # -- the two data flow problems ---------------------------------------------------------------------------------
+
+    def _followed(self) -> _Names:
+        """The local names that something heavier than Python data is bound to."""
+        names, binds = _Names(), self._binds()
+        kept = self.timeline.captured | {name for name, _ in binds if self._read_elsewhere(name)}
+        for point in self.timeline.points:
+            if point.kind == "bind" and point.name not in kept and (point.name, point.node) in binds:
+                names.bit.setdefault(point.name, 1 << len(names.bit))
+        for index, point in enumerate(self.timeline.points):
+            if point.kind == "bind" and point.name in names.bit:
+                bit = names.bindings[index] = 1 << len(names.bindings)
+                names.of_name[point.name] = names.of_name.get(point.name, 0) | bit
+        return names
+
+    def _binds(self) -> dict[tuple[str, cst.CSTNode | None], Op]:
+        return {(op.path or "", op.node): op for op in self.flow.named("bind")
+                if op.value.kind not in LIGHT_KINDS and not op.depth}
+
+    def _read_elsewhere(self, name: str) -> bool:
+        """Is a module-level name read by a function of the file?"""
+        info, program = self.flow.info, self.flow.program
+        if info.name:
+            return False
+        for other in program.project.files[info.path].functions.values():
+            if other.name and name in other.words:
+                flow = program.flow(other)
+                paths = [op.path or "" for op in flow.named("load")] if flow is not None else [name]
+                if any(path.partition(".")[0] == name for path in paths):
+                    return True
+        return False
+
+    def _solve_live(self) -> list[int]:
+        points, bit = self.timeline.points, self._names.bit
+        every = (1 << len(bit)) - 1
+        gen = [bit.get(p.name, 0) if p.kind == "read" else every if p.kind == "read all" else 0 for p in points]
+        kill = [bit.get(p.name, 0) if p.kind in ("bind", "del") else 0 for p in points]
+        live_in, live_out, changed = [0] * len(points), [0] * len(points), bool(bit)
+        while changed:
+            changed = False
+            for i in range(len(points) - 1, -1, -1):
+                out = 0
+                for after in points[i].after:
+                    out |= live_in[after]
+                live_out[i] = out
+                into = out & ~kill[i] | gen[i]
+                if into != live_in[i]:
+                    live_in[i], changed = into, True
+        self._live_in = live_in
+        return live_out
+
+    def _solve_reaching(self) -> list[int]:
+        """The bindings that may still be in force when a point is reached."""
+        points, names = self.timeline.points, self._names
+        reaching, changed = [0] * len(points), bool(names.bit)
+        while changed:
+            changed = False
+            for i, point in enumerate(points):
+                out = reaching[i]
+                if point.kind in ("bind", "del"):
+                    out = out & ~names.of_name.get(point.name, 0) | names.bindings.get(i, 0)
+                for after in point.after:
+                    if out & ~reaching[after]:
+                        reaching[after] |= out
+                        changed = changed or after <= i
+        return reaching
+
+    # -- questions ---------------------------------------------------------------------------------------------------
+
+    def held(self, op: Op) -> list[Held]:
+        """The names that are bound and dead while `op` runs, heaviest first; a name that another, live name shares its
+        storage with, or whose value the graph of a live one needs, is not counted."""
+        index = self._at.get(op)
+        if index is None:
+            return []
+        binds = list(self._bound(index))
+        start = self.timeline.points[index].statement
+        alive = self._live_out[index] | self._live_in[start]
+        live = [bind for bind in binds if self._names.bit[bind.path or ""] & alive]
+        dead = [bind for bind in binds if bind not in live]
+        found = [Held(bind.path or "", bind, op, weigh(bound(bind), bind, op), _carried(bind, op)) for bind in dead
+                 if not self._needed(bind, live, op)]
+        return sorted((h for h in found if h.weight), key=lambda h: -h.weight)
+
+    def _bound(self, index: int) -> Iterator[Op]:
+        binds, reaching = self._binds(), self._reaching[index]
+        for point, bit in self._names.bindings.items():
+            if reaching & bit:
+                at = self.timeline.points[point]
+                op = binds.get((at.name, at.node))
+                if op is not None:
+                    if at.position is not None:
+                        self._positions[op] = at.position
+                    yield op
+
+    def _needed(self, bind: Op, live: list[Op], peak: Op) -> bool:
+        """Does a live name or an object that outlives the call keep the value, or does a live graph still need it?"""
+        mine = set(self._tokens(bind)) & set(self._own(bind))
+        if mine & self._escaped:
+            return True
+        for other in live:
+            value = bound(other)
+            if mine & set(self._tokens(other)):
+                return True
+            if fact(value) is not Fact.NO and not freed_before(value, other, peak):
+                makers = {t if isinstance(t, Op) else t[0] for t in mine}
+                if any(op in makers for maker in value.defs for op in upstream(maker)):
+                    return True
+        return False
+
+    def _own(self, bind: Op) -> Iterator[Token]:
+        """What a binding itself stands for: the results that made its value, by place where they were unpacked."""
+        position = self._positions.get(bind)
+        for maker in bind.inputs:
+            yield maker if position is None or maker.value.kind is Kind.TENSOR else (maker, position)
+
+    def _tokens(self, bind: Op) -> Iterator[Token]:
+        """All storage that a binding keeps alive."""
+        yield from self._own(bind)
+        makers = [m for m in self._own(bind) if isinstance(m, Op)]
+        shared = [s for m in bind.inputs for s in m.value.shares]
+        yield from closure([*makers, *shared], kept_by, 500)
+
+    def holdings(self) -> dict[Op, list[Held]]:
+        """For each binding the peaks over which it is held dead."""
+        found: dict[Op, list[Held]] = {}
+        for point in self.timeline.points:
+            if point.op is not None and point.op.name in PEAKS:
+                for held in self.held(point.op):
+                    found.setdefault(held.bind, []).append(held)
+        return found
+
+
+def bound(bind: Op) -> Value:
+    """The value that a binding binds, with the operations that made it."""
+    return replace(bind.value, defs=tuple(bind.inputs))
+
+
+def kept_by(op: Op) -> list[Op]:
+    """The operations whose storage the result of `op` keeps alive: of a container its members, of a view its base; a
+    member read from a container does not keep the container."""
+    if op.name in HOLDING or op.name.startswith("literal."):
+        return op.inputs
+    if op.name in OPAQUE and op.value.kind is not Kind.TENSOR and op.value.kind is not Kind.HOST:
+        return op.inputs
+    return list(op.value.shares)
+
+
+def escaped(flow: FunctionFlow) -> set[Op]:
+    """Everything that attributes, globals or callees keep: unbinding a name of it frees nothing."""
+    kept = [op for op in flow.ops if op.sunk & {Sink.ATTRIBUTE, Sink.GLOBAL} and op.name == "store"]
+    kept += [d for op in flow.ops for _, _, arguments in op.kept for a in arguments for d in a.value.defs]
+    return set(closure(kept, kept_by))
+
+
+def _carried(bind: Op, peak: Op) -> bool:
+    """Was the value bound in an earlier iteration of a loop that the peak is in too?"""
+    return bind.order > peak.order and bind.loops[:1] == peak.loops[:1] and bool(bind.loops)
+
+
+def freed_before(value: Value, bind: Op, peak: Op) -> bool:
+    """Has a backward call released the graph of `value` by the time that `peak` runs?"""
+    def before(backward: Op) -> bool:
+        if bind.order <= peak.order:
+            return backward.order <= peak.order
+        return backward.order > bind.order or backward.order <= peak.order
+
+    return bool(value.defs) and all(any(before(b) for b in op.freed) for op in value.defs)
+
+
+def weigh(value: Value, bind: Op, peak: Op) -> Weight:
+    """The weight of what `bind` binds, at the time of `peak`."""
+    if value.kind in LIGHT_KINDS:
+        return Weight.NOTHING
+    if value.kind in MODEL_SIZED or value.name in ("checkpoint", "state_dict"):
+        return Weight.MODEL
+    if any(_grows(op) for op in value.defs):
+        return Weight.DATASET
+    if fact(value) is Fact.YES and not freed_before(value, bind, peak):
+        return Weight.GRAPH
+    if value.scalar is Fact.YES:
+        return Weight.NOTHING
+    if _from_forward(value):
+        return Weight.ACTIVATION
+    return Weight.BATCH if value.kind is Kind.TENSOR or value.name == "batch" else Weight.NOTHING
+
+
+def _from_forward(value: Value) -> bool:
+    return any(op.name == "module" for maker in value.defs for op in closure([maker], lambda o: o.inputs, 200))
+
+
+def _grows(op: Op) -> bool:
+    """Does the result grow with a data set: members collected over a loop, all pairs of rows?"""
+    sources = [op, *op.inputs] if op.name in ("torch.cat", "torch.stack", "read") else [op]
+    if any(s.name == "comprehension" or s.name == "literal.list" and _filled_in_loop(s) for s in sources):
+        return any(o.name == "module" for s in sources for o in closure([s], lambda o: o.inputs, 200))
+    return op.name == "torch.matmul" and len(op.arguments) == 2 and _all_pairs(op)
+
+
+def _filled_in_loop(op: Op) -> bool:
+    return any(len(s.op.loops) > len(op.loops) for s in op.stores)
+
+
+def _all_pairs(op: Op) -> bool:
+    """x @ x.T"""
+    left, right = (set(closure(a.value.defs, kept_by, 500)) for a in op.arguments)
+    return bool(left & right)
+
+
+def liveness(flow: FunctionFlow) -> Liveness:
+    """The liveness of a function, made once."""
+    known = flow.__dict__.get("_liveness")
+    if not isinstance(known, Liveness):
+        known = flow.__dict__["_liveness"] = Liveness(flow)
+    return known
+
+
+def held_across(flow: FunctionFlow, op: Op) -> list[Held]:
+    """The names that hold something heavy while `op` (any operation of `flow`) runs and that nobody reads again."""
+    return liveness(flow).held(op)
+
+
+__all__ = ["Held", "Liveness", "Weight", "bound", "freed_before", "held_across", "kept_by", "liveness", "weigh"]

@@ -144,7 +144,7 @@ def _members(value: Value) -> tuple[Value, ...]:
 def _scalar(name: str, base: Value, args: Sequence[Argument]) -> Fact:
     if name in REDUCTIONS and not any(a.name in ("dim", "axis", None) for a in args):
         return Fact.YES
-    if "loss" in name or name in ("cross_entropy", "binary_cross_entropy", "kl_div"):
+    if knowledge.functional_loss(name):
         reduction = next((a.value.const for a in args if a.name == "reduction"), "mean")
         return Fact.NO if reduction == "none" else Fact.YES
     if name in ("detach", "clone", "cpu", "cuda", "to", "float", "double", "mul", "add", "div", "squeeze", "log", "exp"):

@@ -65,7 +65,13 @@ class MissingNoGrad(Rule):
             return self.severity if Sink.UNKNOWN_CALL not in event.sinks or entered is Fact.YES else Severity.HINT
         if Sink.UNKNOWN_CALL in event.sinks or (entered is Fact.MAYBE and flow.info.name):
             return Severity.HINT
-        return self.severity if self._over_data(op) or self._loads_weights(event) else Severity.HINT
+        repeated = self._over_data(op) or self._loads_weights(event) or self._called_in_loop(event)
+        return self.severity if repeated else Severity.HINT
+
+    @staticmethod
+    def _called_in_loop(event: ForwardClosed) -> bool:
+        """Is the function called again and again?"""
+        return any(site.op.loops for site in event.function.program.callers.sites(event.function.info).calls)
 
     @staticmethod
     def _over_data(op: Op) -> bool:

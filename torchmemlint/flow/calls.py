@@ -19,6 +19,7 @@ from torchmemlint.flow.values import HOST, Fact, Kind, Value
 MODULE_EVIDENCE = frozenset(
     "eval train parameters named_parameters modules named_modules children register_forward_hook half".split()
 )
+AMBIVALENT = frozenset("to cuda cpu half float double bfloat16 type".split())  # tensors and modules have them
 CALLABLE = frozenset({Kind.EXTERNAL, Kind.FUNCTION, Kind.CLASS, Kind.MODULE, Kind.INSTANCE})
 OPTIMIZER_EVIDENCE = frozenset({"step", "zero_grad", "param_groups"})
 
@@ -51,8 +52,9 @@ def arguments(f: Frame, node: cst.Call) -> list[Argument]:
 def _unproven(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> Value:
     """Call a value of unknown kind: a module where other uses of its path prove it one."""
     path = dotted(node.func)
-    if path is not None and f.evidence.get(path) is Kind.MODULE:
-        return modules.forward(f, node, replace(callee, kind=Kind.MODULE, trainable=Fact.YES), args)
+    proven = path is not None and f.evidence.get(path) is Kind.MODULE
+    if proven or callee.name == "checkpoint":  # a loaded object that is called is a module
+        return modules.forward(f, node, replace(callee, kind=Kind.MODULE, name=None, trainable=Fact.YES), args)
     if path is not None:
         f.unsettled.add(path)
     return unknown(f, node, args, callee)
@@ -116,6 +118,9 @@ def _unknown_method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, 
         return modules.method(f, node, func, module, args) or _opaque(f, node, func, base, args)
     if proven is Kind.OPTIMIZER and name in OPTIMIZER_EVIDENCE:
         return f.op(name, node, HOST, receiver=base, receiver_node=func.value, arguments=args, passes=False).value
+    if name in AMBIVALENT:
+        value = replace(base, device="cpu" if name == "cpu" else tensors.device_of(args) or base.device)
+        return f.op(f"torch.{name}", node, value, receiver=base, receiver_node=func.value, arguments=args).value
     if tensors.distinctive(name):
         tensor = replace(base, kind=Kind.TENSOR)
         return tensors.method(f, node, func, tensor, args) or _opaque(f, node, func, base, args)

@@ -110,7 +110,8 @@ class Classes:
         graph = Fact.MAYBE if value.params else value.graph
         value = replace(plain(value), graph=graph, params=frozenset())
         if value.kind is Kind.CONTAINER:
-            return replace(value, elements=None)
+            members = value.elements if isinstance(value.elements, tuple) else ()
+            return value if members and all(m.kind is Kind.MODULE for m in members) else replace(value, elements=None)
         return replace(value, const=None)
 
     def trainable(self, info: ClassInfo) -> Fact:

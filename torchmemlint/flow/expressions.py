@@ -118,7 +118,9 @@ def _binary(f: Frame, node: cst.BinaryOperation) -> Value:
         value = f.tensor([left, right], device=left.device or right.device, scalar=min(_scalar(left), _scalar(right)))
     elif left.kind is Kind.CONTAINER and isinstance(node.operator, (cst.Add, cst.Multiply)):
         graph, params = f.derived([left, right])
-        value = Value(kind=Kind.CONTAINER, graph=graph, params=params)
+        members = [*_known(left), *_known(right)] if isinstance(node.operator, cst.Add) else [*_known(left)]
+        value = Value(kind=Kind.CONTAINER, graph=graph, params=params, name=left.name,
+                      elements=tuple(members[:8]) or None)
     else:
         graph, params = f.derived([left, right])
         value = Value(kind=Kind.HOST if left.kind is right.kind is Kind.HOST else Kind.UNKNOWN, graph=graph, params=params)
@@ -128,6 +130,10 @@ def _binary(f: Frame, node: cst.BinaryOperation) -> Value:
     if value.kind is Kind.TENSOR and layouts == {Layout.CONTIGUOUS}:
         value = replace(value, layout=Layout.CONTIGUOUS)
     return f.op(name, node, value, arguments=arguments).value
+
+
+def _known(value: Value) -> tuple[Value, ...]:
+    return value.elements if isinstance(value.elements, tuple) else ()
 
 
 def _scalar(value: Value) -> Fact:

@@ -43,7 +43,16 @@ def call(f: Frame, node: cst.Call, callee: Value, args: Args) -> Value:
         return handler(f, node, name, args)
     if name.startswith("torch.") and name.split(".")[1] in ("cuda", "distributed", "backends"):
         return f.op("torch." + name.split(".", 1)[1], node, UNKNOWN, arguments=args, passes=False, callee=name).value
+    if name.partition(".")[0] in knowledge.libraries():
+        return _library(f, node, name, args)
     return unknown(f, node, args, callee)
+
+
+def _library(f: Frame, node: cst.Call, name: str, args: Args) -> Value:
+    """A function of a library that runs no backward itself: its result may carry its arguments' graphs."""
+    graph, params = f.derived([a.value for a in args])
+    value = Value(graph=min(graph, Fact.MAYBE), params=params)
+    return f.op("?call", node, value, arguments=args, sunk=[Sink.LIBRARY], callee=name).value
 
 
 def to_host(f: Frame, node: cst.CSTNode, args: Sequence[Argument]) -> Value:
@@ -192,7 +201,13 @@ def _map(f: Frame, node: cst.Call, args: Args) -> Value:
     return f.op("literal.list", node, item, inputs=[value]).value
 
 
+def _variable(f: Frame, node: cst.Call, args: Args) -> Value:
+    """autograd.Variable(x): the tensor itself, since PyTorch 0.4."""
+    return replace(args[0].value, kind=Kind.TENSOR) if args else UNKNOWN
+
+
 SPECIAL: dict[str, Callable[[Frame, cst.Call, Args], Value]] = {
+    "torch.autograd.Variable": _variable,
     "super": _super,
     "getattr": _getattr,
     "functools.partial": _partial,

@@ -35,6 +35,7 @@ class Sink(Enum):
     RETURNED = "returned"
     YIELDED = "yielded"
     UNKNOWN_CALL = "unknown call"  # handed to code that we can't see
+    LIBRARY = "library call"  # handed to a library that computes or draws, and never runs a backward
     ATTRIBUTE = "attribute"  # stored on an object that outlives the call
     GLOBAL = "global"  # stored in a module-level name, class attribute, closure cell
     HOST = "host"  # turned into Python or NumPy data

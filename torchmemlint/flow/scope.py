@@ -22,6 +22,8 @@ def lookup(f: Frame, node: cst.Name) -> Value:
     if constant is not None:
         return constant
     index = f.unit.index
+    if name in index.assigned and name in index.imports and f.info.name:
+        return load(f, name, node).value  # `import model`, then `model = model.Net()`
     if name in index.globals or name in index.imports or index.stars:
         value = f.program.global_value(index, name)
         if value.kind is not Kind.UNKNOWN:

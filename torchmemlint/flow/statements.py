@@ -176,6 +176,9 @@ def _match(f: Frame, node: cst.Match) -> None:
 
 
 def _function(f: Frame, node: cst.FunctionDef) -> None:
+    """A nested function; the module's own are known through the index."""
+    if f.depth == 0 and not f.info.name:
+        return
     op = f.op("function", node, Value(kind=Kind.FUNCTION, graph=Fact.NO, const=node))
     f.closures[node] = Closure(node, op, f.state.mode, getattr(f.closures.get(node), "calls", 0))
     for default in (p.default for p in node.params.params if p.default is not None):

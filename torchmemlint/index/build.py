@@ -94,6 +94,7 @@ def _index(source: Source, module: str, is_package: bool) -> FileIndex:
         imports=found.imports,
         stars=tuple(found.stars),
         globals=frozenset(found.bound),
+        assigned=frozenset(name for name, _ in found.assigned),
         constructed=maker.constructed(),
         aliases=maker.aliases(),
         functions={body.id: body, **functions},

@@ -68,6 +68,7 @@ class FileIndex:
     imports: dict[str, str] = field(default_factory=dict)  # local name -> absolute dotted target
     stars: tuple[str, ...] = ()  # modules star-imported
     globals: frozenset[str] = frozenset()  # names bound at module level
+    assigned: frozenset[str] = frozenset()  # names that an assignment binds at module level
     constructed: dict[str, str] = field(default_factory=dict)  # module-level name -> dotted callee that made it
     aliases: dict[str, str] = field(default_factory=dict)  # module-level `name = other.name` -> dotted
     functions: dict[str, FunctionInfo] = field(default_factory=dict)  # id -> info, the module body ("m:") included

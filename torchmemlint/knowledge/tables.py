@@ -247,6 +247,12 @@ def role(dotted: str) -> str | None:
     return None if found is None else str(found)
 
 
+@cache
+def libraries() -> frozenset[str]:
+    """Root names of libraries whose functions compute, measure or draw, and never run a backward on what they get."""
+    return frozenset(_data("libraries.toml")["no_backward"])
+
+
 # --- grad mode ---------------------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchmemlint.api import Finding, Rule, Severity, on
+from torchmemlint.findings import Place
+from torchmemlint.flow.events import FunctionClosed, OpClosed
+from torchmemlint.flow.exceptions import Handler, failed_work, works
+from torchmemlint.flow.graph import Op, Sink
+
+
+class RetryInExcept(Rule):
+    """After an out-of-memory error the work is done again inside the `except` block, or the exception itself is kept.
+
+    ## What it does
+    Reports forward and backward passes inside an `except` block that handles memory running out, and exceptions of
+    failed model calls that are stored on an object, in a container or in a global name.
+
+    ## Why it costs memory
+    An exception references its traceback, the traceback the frames of the failed attempt, and the frames their local
+    tensors: inputs, activations, half-built graphs. They stay allocated while the handler runs, beside the retry, and
+    as long as the exception is stored anywhere. Python drops the exception when the `except` block is left.
+
+    ## Known limits
+    A handler that catches a broad class such as `RuntimeError` is reported only where it looks at the message for
+    "out of memory". Work in the handler is seen where it runs a known module or a project function that does.
+
+    ## Fix safety
+    No fix is offered: the retry has to move behind the block, with a flag for what happened.
+
+    ## References
+    - PyTorch documentation, "Frequently Asked Questions": my out of memory exception handler can't allocate memory
+    - Python documentation, "The try statement": the exception is deleted at the end of the except clause
+    """
+
+    code = "TML111"
+    name = "retry-in-except"
+    severity = Severity.WARNING
+    words = frozenset("OutOfMemoryError RuntimeError MemoryError Exception BaseException".split())
+
+    @on(FunctionClosed)
+    def retries(self, event: FunctionClosed) -> Iterator[Finding]:
+        """One finding an except block: the first pass that runs in it."""
+        seen: set[cst.CSTNode] = set()
+        for op in event.function.ops:
+            handler = next((h for h in reversed(op.handlers) if h.out_of_memory), None)
+            if handler is None or handler.node in seen or op.attempts and op.attempts[-1] > handler.attempt:
+                continue
+            if not works(event.function, op) and not self._repeats(event, op, handler):
+                continue
+            seen.add(handler.node)
+            what = event.function.unit.text(op.node)
+            what = what if len(what) < 60 and "\n" not in what else "the retry"
+            message = (f"`{what}` runs while the exception still holds the frames of the failed attempt and their "
+                       "tensors: retry after the `except` block")
+            yield self.finding(event, op.node, message, related=self._failed(event, handler))
+
+    @staticmethod
+    def _repeats(event: FunctionClosed, op: Op, handler: Handler) -> bool:
+        """Is it a call of the very function that failed?"""
+        if op.name not in ("?call", "call") or op.callee is None:
+            return False
+        tried = [o for o in event.function.ops if handler.attempt in o.attempts and o.name == op.name]
+        return any(o.callee == op.callee and o.path == op.path and len(o.arguments) > 0 for o in tried)
+
+    @staticmethod
+    def _failed(event: FunctionClosed, handler: Handler) -> tuple[tuple[str, Place], ...]:
+        first = next(failed_work(event.function, handler), None)
+        return (("the attempt that failed", Place(first.unit, first.node)),) if first is not None else ()
+
+    @on(OpClosed, "exception")
+    def kept(self, event: OpClosed) -> Iterator[Finding]:
+        """The exception goes into something that outlives the block."""
+        op = event.op
+        handler = next((h for h in self._handlers(event) if h.node is op.node), None)
+        if handler is None:
+            return
+        tried = next(failed_work(event.function, handler), None)
+        if tried is None and "OutOfMemoryError" not in handler.caught:
+            return
+        for store in op.uses:
+            if store.name == "store" and store.sunk & {Sink.ATTRIBUTE, Sink.GLOBAL}:
+                message = (f"`{store.path}` keeps the exception, its traceback and with it the tensors in the frames "
+                           "of the failed attempt: keep its text")
+                yield self.finding(event, store.node, message, related=self._failed_at(tried))
+
+    @staticmethod
+    def _handlers(event: OpClosed) -> Iterator[Handler]:
+        yield from (h for op in event.function.ops for h in op.handlers)
+
+    @staticmethod
+    def _failed_at(op: Op | None) -> tuple[tuple[str, Place], ...]:
+        return (("the attempt that failed", Place(op.unit, op.node)),) if op is not None else ()

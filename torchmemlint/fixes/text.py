@@ -175,8 +175,8 @@ _TARGET_PARTS = (cst.Tuple, cst.List, cst.Element, cst.StarredElement)
 
 
 def refuse_unreadable(ground: Ground, node: cst.CSTNode, text: str = "") -> None:
-    """Refused where `node` is bound rather than read, in a pattern or import, a part of adjoining strings, or in an f-string
-    that `text` would break."""
+    """Refused where `node` is bound rather than read, in a pattern or import, a part of adjoining strings, or in an
+    f-string that `text` would break."""
     below, may_bind = node, True
     for above in ground.ancestors(node):
         if isinstance(above, _NOT_VALUES) or (may_bind and _binds(above, below)):

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchmemlint.api import Finding, Rule, Severity, on
+from torchmemlint.findings import Place
 from torchmemlint.fixes import Plan, add_decorator, spell
-from torchmemlint.flow.events import ForwardClosed
+from torchmemlint.flow.events import ForwardClosed, FunctionClosed
 from torchmemlint.flow.graph import Mode, Op, Sink, closure, fact
 from torchmemlint.flow.values import Fact
 
@@ -39,18 +40,22 @@ class MissingNoGrad(Rule):
     severity = Severity.WARNING
     words = frozenset("model net module eval forward encoder decoder generator".split())
 
-    @on(ForwardClosed)
-    def check(self, event: ForwardClosed) -> Iterator[Finding]:
-        """One finding a forward call."""
-        severity = self._severity(event)
-        if severity is None:
+    @on(FunctionClosed)
+    def check(self, event: FunctionClosed) -> Iterator[Finding]:
+        """One finding a function: its first such forward, the others as further spans."""
+        found = [(f, severity) for f in event.forwards if (severity := self._severity(f)) is not None]
+        loud = [f for f, severity in found if severity is not Severity.HINT]
+        if not found:
             return
-        callee = event.op.path or "the module"
+        first, *others = loud or [f for f, _ in found]
+        callee = first.op.path or "the module"
         message = (
             f"`{callee}` runs with grad on and no backward uses its result: every activation of the pass is saved "
             "until the result is dropped; wrap it in `torch.no_grad()`"
         )
-        yield self.finding(event, event.op.node, message, severity=severity, fix=self._fix(event))
+        related = tuple(("this forward too", Place(f.op.unit, f.op.node)) for f in others[:4])
+        severity = self.severity if loud else Severity.HINT
+        yield self.finding(event, first.op.node, message, severity=severity, related=related, fix=self._fix(first))
 
     def _severity(self, event: ForwardClosed) -> Severity | None:
         op, flow = event.op, event.function

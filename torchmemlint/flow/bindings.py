@@ -101,7 +101,7 @@ def _subscript(f: Frame, target: cst.Subscript, value: Value, node: cst.BaseExpr
 
 
 def _unpack(f: Frame, target: cst.Tuple | cst.List, value: Value, node: cst.BaseExpression | None) -> None:
-    known = value.elements if isinstance(value.elements, tuple) else ()
+    known = _members(value)
     exact = len(known) == len(target.elements) and not any(
         isinstance(e, cst.StarredElement) for e in target.elements
     )
@@ -113,9 +113,17 @@ def _unpack(f: Frame, target: cst.Tuple | cst.List, value: Value, node: cst.Base
         assign(f, element.value, part, node)
 
 
+def _members(value: Value) -> tuple[Value, ...]:
+    """The known members in order; of a named tuple those under 0, 1, …"""
+    if isinstance(value.elements, dict):
+        return tuple(value.elements[i] for i in range(len(value.elements)) if i in value.elements)
+    return value.elements or ()
+
+
 def member(value: Value) -> Value:
     """What is known of one member of an unpacked or iterated value."""
     kind = value.kind if value.kind in (Kind.TENSOR, Kind.HOST) else Kind.UNKNOWN
+    kind = Kind.TENSOR if value.name == "tensors" else kind  # of split, chunk and unbind
     return Value(kind=kind, graph=value.graph, params=value.params, defs=value.defs, device=value.device)
 
 

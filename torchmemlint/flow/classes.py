@@ -132,9 +132,12 @@ class Classes:
 
     def module_variable(self, index: FileIndex, name: str) -> Value:
         """What a module-level variable holds after the module's body has run."""
+        running = self.program.live.get(index.path)
+        if running is not None:  # the body is being interpreted and calls us: what the name holds by now
+            value = running.state.env.get(name)
+            return self._outside(value) if value is not None else UNKNOWN
         key = (index.path, name)
         if key not in self._variables:
-            self._variables[key] = UNKNOWN
             self._variables[key] = self._variable(index, name)
         return self._variables[key]
 

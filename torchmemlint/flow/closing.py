@@ -21,6 +21,7 @@ ARITHMETIC = frozenset({"arith", "torch.add", "torch.add_", "torch.mul", "torch.
 
 def events(flow: FunctionFlow) -> Iterator[Event]:
     """All events of a function, in the order of its operations."""
+    forwards: list[ForwardClosed] = []
     for op in flow.ops:
         yield OpClosed(flow, op)
         if op.stores:
@@ -30,9 +31,10 @@ def events(flow: FunctionFlow) -> Iterator[Event]:
         if op.name in ARITHMETIC and op.loops:
             yield from _accumulator(flow, op)
         if op.name == "module":
-            yield from _forward(flow, op)
+            forwards += _forward(flow, op)
     yield from _contexts(flow)
-    yield FunctionClosed(flow)
+    yield from forwards
+    yield FunctionClosed(flow, forwards)
 
 
 # -- holders --------------------------------------------------------------------------------------------------------

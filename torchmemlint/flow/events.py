@@ -71,3 +71,5 @@ class GradContextMisused(Event):
 @dataclass(slots=True)
 class FunctionClosed(Event):
     """The function's end: every operation in order is in `function.ops`."""
+
+    forwards: list[ForwardClosed] = field(default_factory=list)

@@ -91,7 +91,13 @@ def _once(program: Program, info: FunctionInfo, unit: Unit, assumed: Assumption)
     frame = Frame(program, unit, info, State({}, entry))
     frame.evidence.update(assumed.evidence)
     parameters = _parameters(frame, node, assumed.values)
-    run(frame, node.body)
+    if not info.name:
+        program.live[info.path] = frame
+    try:
+        run(frame, node.body)
+    finally:
+        if not info.name:
+            program.live.pop(info.path, None)
     _run_uncalled(frame)
     return FunctionFlow(program, info, unit, node, frame, entry, parameters, summarise(frame, entry, parameters))
 

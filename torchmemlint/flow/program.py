@@ -47,6 +47,7 @@ class Program:
         self._flows: OrderedDict[tuple[str, Signature], FunctionFlow | None] = OrderedDict()
         self._signatures: dict[str, list[Signature]] = {}
         self._running: list[str] = []
+        self.live: dict[str, Frame] = {}  # module bodies that are being interpreted, by path
         self.blocked = 0  # how often a recursion or the depth limit left a question open
         self._decorators: dict[str, Mode | None] = {}
         self._globals: dict[tuple[str, str], Value] = {}

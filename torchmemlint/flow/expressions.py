@@ -12,6 +12,7 @@ from torchmemlint.flow.dispatch import EXPRESSIONS, evaluate
 from torchmemlint.flow.frame import Closure, Frame, dotted
 from torchmemlint.flow.graph import Argument, Sink
 from torchmemlint.flow.holders import element_of, literal, load
+from torchmemlint.flow.strides import indexed_layout
 from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Layout, Value, join
 
 METADATA = frozenset(
@@ -78,7 +79,7 @@ def _subscript(f: Frame, node: cst.Subscript) -> Value:
     if base.kind is Kind.CONTAINER:
         return _member(f, node, base)
     graph, params = f.derived([base])
-    layout = Layout.STRIDED if len(node.slice) > 1 and any(isinstance(s.slice, cst.Slice) for s in node.slice) else base.layout
+    layout = indexed_layout(node.slice, base.layout)
     value = Value(graph=graph, params=params, layout=layout, shares=base.defs if layout is Layout.STRIDED else ())
     return f.op("item", node, value, inputs=[base]).value
 
@@ -91,10 +92,9 @@ def _member(f: Frame, node: cst.Subscript, base: Value) -> Value:
 
 def _index(f: Frame, node: cst.Subscript, base: Value) -> Value:
     """Basic indexing gives a view; a tensor or list index gathers into a fresh tensor."""
-    arguments, gathers, sliced = [], False, False
+    arguments, gathers, unsure = [], False, False
     for element in node.slice:
         if isinstance(element.slice, cst.Slice):
-            sliced = sliced or element.slice.lower is not None or element.slice.upper is not None
             for bound in (element.slice.lower, element.slice.upper, element.slice.step):
                 if bound is not None:
                     evaluate(f, bound)
@@ -102,11 +102,13 @@ def _index(f: Frame, node: cst.Subscript, base: Value) -> Value:
         value = evaluate(f, element.slice.value)
         arguments.append(Argument(None, value, element.slice.value))
         gathers = gathers or value.kind in (Kind.TENSOR, Kind.CONTAINER)
-        gathers = gathers or (value.kind is Kind.UNKNOWN)
-    first_only = len(node.slice) == 1
-    layout = Layout.CONTIGUOUS if gathers else base.layout if first_only else Layout.STRIDED
+        unsure = unsure or value.kind is Kind.UNKNOWN  # an int, or a tensor of indices
+    first_only = len(node.slice) == 1 and base.layout is Layout.CONTIGUOUS
+    layout = indexed_layout(node.slice, base.layout)
+    if gathers or unsure:
+        layout = Layout.CONTIGUOUS if first_only else Layout.UNKNOWN
     value = f.tensor([base], layout=layout, shares=() if gathers else base.defs, dtype=base.dtype, device=base.device)
-    name = "torch.index" if gathers else "torch.getitem"
+    name = "torch.index" if gathers or unsure else "torch.getitem"
     return f.op(name, node, value, receiver=base, receiver_node=node.value, arguments=arguments).value
 
 

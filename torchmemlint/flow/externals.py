@@ -140,6 +140,23 @@ def _passthrough(f: Frame, node: cst.Call, name: str, args: Args) -> Value:
     return f.op("read", node, value, arguments=args, callee=name).value
 
 
+def _copied(f: Frame, node: cst.Call, name: str, args: Args) -> Value:
+    """copy.deepcopy(x): an object of the same kind on memory of its own; asdict and pickle copy what they hold, too."""
+    graph, params = f.derived([a.value for a in args])
+    value = Value(graph=graph, params=params, kind=Kind.CONTAINER if name.startswith("dataclasses.") else Kind.UNKNOWN)
+    if name == "copy.deepcopy" and args:
+        value = replace(args[0].value, graph=graph, params=params, shares=(), const=None)
+    return f.op("copy", node, value, arguments=args, callee=name).value
+
+
+def _saved(f: Frame, node: cst.Call, name: str, args: Args) -> Value:
+    """torch.save(x, path): written to a file."""
+    if name.endswith("make_grid"):
+        return unknown(f, node, args)
+    f.op("save", node, HOST, arguments=args, passes=False, sunk=[Sink.HOST], callee=name)
+    return HOST
+
+
 def _empty(name: str) -> Value:
     return Value(kind=Kind.CONTAINER, graph=Fact.NO, elements={} if name == "dict" else None, name=name)
 
@@ -225,5 +242,7 @@ ROLES: dict[str, Callable[[Frame, cst.Call, str, Args], Value]] = {
     "wrapper": _wrapper,
     "passthrough": _passthrough,
     "checkpoint_load": _loaded,
+    "checkpoint_save": _saved,
+    "copy": _copied,
     "checkpointing": _checkpointed,
 }

@@ -69,6 +69,7 @@ def element_of(f: Frame, node: cst.BaseExpression, container: Value) -> Value:
             value = join(value, other)
     else:
         kind = Kind.CONTAINER if _holds_containers(container) else Kind.UNKNOWN
+        kind = Kind.TENSOR if container.name == "tensors" else kind  # of split, chunk and unbind
         value = Value(kind=kind, graph=container.graph, params=container.params, defs=container.defs)
     if container.kind is Kind.TENSOR:
         value = replace(value, kind=Kind.TENSOR, layout=Layout.UNKNOWN, dtype=container.dtype, device=container.device)

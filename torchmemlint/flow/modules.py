@@ -53,13 +53,23 @@ def _external_result(f: Frame, callee: Value, args: list[Argument]) -> Value:
 def _finish(f: Frame, node: cst.Call, callee: Value, args: list[Argument], value: Value) -> Value:
     op = f.op("module", node, value, receiver=callee, receiver_node=node.func, arguments=args, callee=callee.name,
               path=dotted(node.func))
-    if isinstance(value.elements, tuple):
+    if is_attention(callee) and isinstance(value.elements, tuple):
+        output, weights = value.elements
+        parts = (f.op("module.output", node, output, inputs=[op.value]).value,
+                 f.op("module.weights", node, replace(weights, kind=Kind.TENSOR), inputs=[op.value]).value)
+        op.value = replace(op.value, elements=parts)
+    elif isinstance(value.elements, tuple):
         elements = tuple(replace(e, defs=(op,)) if e.kind is not Kind.HOST else e for e in value.elements)
         op.value = replace(op.value, elements=elements)
     elif isinstance(value.elements, dict):
         members = {k: replace(e, defs=(op,)) if e.kind is not Kind.HOST else e for k, e in value.elements.items()}
         op.value = replace(op.value, elements=members)
     return op.value
+
+
+def is_attention(callee: Value) -> bool:
+    """Is it nn.MultiheadAttention, whose second result is often unread?"""
+    return (callee.name or "").startswith("torch.nn.") and (callee.name or "").endswith(".MultiheadAttention")
 
 
 def method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: list[Argument]) -> Value | None:

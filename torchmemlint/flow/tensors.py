@@ -10,7 +10,7 @@ import libcst as cst
 from torchmemlint import knowledge
 from torchmemlint.flow.bindings import freeze
 from torchmemlint.flow.frame import Frame, dotted
-from torchmemlint.flow.graph import Argument, Sink
+from torchmemlint.flow.graph import Argument, Op, Sink
 from torchmemlint.flow.values import HOST, Fact, Kind, Layout, Value
 
 DISTINCTIVE = frozenset(
@@ -28,11 +28,15 @@ CASTS = {"long": "int64", "int": "int32", "byte": "uint8", "bool": "bool", "doub
          "float": "float32", "bfloat16": "bfloat16", "short": "int16"}
 RESHAPING = frozenset({"reshape", "flatten", "ravel", "reshape_as"})  # a copy where the strides allow no view
 INTEGRAL = frozenset("int long short byte bool uint8 int8 int16 int32 int64".split())
+RESULTS = {"linalg.svd": ("U", "S", "Vh"), "svd": ("U", "S", "V"), "linalg.qr": ("Q", "R"), "qr": ("Q", "R")}
 REDUCTIONS = frozenset("sum mean std var norm prod max min".split())
 
 
-def distinctive(name: str) -> bool:
-    """Does an unknown object with this method count as a tensor? NumPy's and pandas' own methods do not."""
+def distinctive(name: str, arguments: int = 0) -> bool:
+    """Does an unknown object with this method count as a tensor? NumPy's and pandas' own methods do not, unless they
+    are given more arguments than those take."""
+    if name in ("repeat", "view") and arguments >= 3:
+        return True
     return name in DISTINCTIVE and name not in AMBIGUOUS
 
 
@@ -68,12 +72,22 @@ def _apply(
     op = f.op(f"torch.{name}", node, value, receiver=base, receiver_node=base_node, arguments=args, passes=passes)
     if fact is not None and fact.kind == "inplace":
         _rebind(f, base_node, op.value)
+    if name in RESULTS:
+        return results(f, op, RESULTS[name])
     if name in PAIRS and _has_dimension(name, args):
         indices = f.op(f"torch.{name}.indices", node, Value(kind=Kind.TENSOR, graph=Fact.NO, dtype="int"),
                        receiver=base, arguments=args, passes=False).value
         return replace(op.value, kind=Kind.CONTAINER, elements={"values": op.value, "indices": indices,
                                                                 0: op.value, 1: indices})
     return op.value
+
+
+def results(f: Frame, op: Op, names: tuple[str, ...]) -> Value:
+    """The result of an operator with several outputs: a tuple of tensors, each made by an operation of its own."""
+    whole = replace(op.value, kind=Kind.TENSOR, elements=None)
+    parts = {name: f.op(f"{op.name}.{name}", op.node, whole, inputs=[op.value]).value for name in names}
+    op.value = replace(op.value, kind=Kind.CONTAINER)
+    return replace(op.value, elements=parts | dict(enumerate(parts.values())))
 
 
 def _has_dimension(name: str, args: list[Argument]) -> bool:
@@ -120,7 +134,7 @@ def _result(
                      scalar=scalar)
     value = f.tensor(operands, layout=layout, shares=shares, dtype=dtype, device=device, scalar=scalar)
     many = name in ("split", "chunk", "unbind", "tensor_split", "split_with_sizes")
-    return replace(value, kind=Kind.CONTAINER) if many else value
+    return replace(value, kind=Kind.CONTAINER, name="tensors") if many else value
 
 
 def _layout(fact: knowledge.OpFact, base: Value, operands: Sequence[Value]) -> Layout:

@@ -1,0 +1,224 @@
+"""Small operator graphs: what an operation computes, what its operands are, who alone reads its result."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+
+import libcst as cst
+
+from torchmemlint import knowledge
+from torchmemlint.flow.frame import dotted
+from torchmemlint.flow.graph import Argument, Op
+from torchmemlint.flow.values import Kind, Value
+
+SIGNS: dict[type, str] = {
+    cst.Add: "+", cst.Subtract: "-", cst.Multiply: "*", cst.Divide: "/", cst.Power: "**", cst.BitAnd: "&", cst.BitOr: "|",
+    cst.BitXor: "^", cst.AddAssign: "+", cst.SubtractAssign: "-", cst.MultiplyAssign: "*", cst.DivideAssign: "/",
+    cst.PowerAssign: "**",
+}
+COMPARISONS: dict[type, str] = {
+    cst.Equal: "==", cst.NotEqual: "!=", cst.GreaterThan: ">", cst.LessThan: "<", cst.GreaterThanEqual: ">=",
+    cst.LessThanEqual: "<=",
+}
+METHOD_SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "true_divide": "/", "pow": "**", "multiply": "*",
+                "subtract": "-", "divide": "/", "add_": "+", "sub_": "-", "mul_": "*", "div_": "/"}
+CASTS = frozenset({"to", "type", "type_as", "float", "double", "half", "bfloat16"})
+FUNCTIONS = {"sqrt": math.sqrt, "log": math.log, "exp": math.exp}
+
+
+def bare(op: Op) -> str:
+    """The operator's bare name ("matmul"), also of a method that only tensors have on an unknown object; else ""."""
+    if op.name.startswith("torch."):
+        return op.name[len("torch."):]
+    if op.name == "?call" and op.callee is not None and op.callee.startswith("?."):
+        name = op.callee[2:]
+        return name if knowledge.tensor_method(name) else ""
+    return ""
+
+
+def maker(value: Value) -> Op | None:
+    """The one operation that made the value; None where branches gave several."""
+    return value.defs[0] if len(value.defs) == 1 else None
+
+
+def argument_maker(argument: Argument | None) -> Op | None:
+    """The one operation that made an argument's value."""
+    return maker(argument.value) if argument is not None else None
+
+
+def operands(op: Op) -> list[Value]:
+    """Receiver and arguments in order, keywords last."""
+    first = [op.receiver] if op.receiver is not None else []
+    plain = [a.value for a in op.arguments if a.name is None]
+    return [*first, *plain, *(a.value for a in op.arguments if a.name is not None)]
+
+
+def method_arguments(op: Op) -> list[Argument]:
+    """The arguments besides the tensor itself."""
+    return op.arguments
+
+
+def nodes(op: Op) -> list[cst.BaseExpression]:
+    """The nodes of `operands`."""
+    first = [op.receiver_node] if op.receiver is not None and op.receiver_node is not None else []
+    return [*first, *(a.node for a in op.arguments)]
+
+
+def sign(op: Op) -> str:
+    """The arithmetic that an operation does: "+", "-", "*", "/", "**", "&", "|", "neg", "~"; "" for anything else."""
+    if op.name != "arith":
+        return METHOD_SIGNS.get(bare(op), "")
+    if isinstance(op.node, cst.UnaryOperation):
+        return {cst.Minus: "neg", cst.BitInvert: "~"}.get(type(op.node.operator), "")
+    return SIGNS.get(type(getattr(op.node, "operator", None)), "")
+
+
+def comparison(op: Op) -> str:
+    """The sign of a comparison with two sides, else ""."""
+    if not isinstance(op.node, cst.Comparison) or len(op.node.comparisons) != 1:
+        return ""
+    return COMPARISONS.get(type(op.node.comparisons[0].operator), "")
+
+
+def sides(op: Op) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
+    """The two expressions of a comparison."""
+    if not isinstance(op.node, cst.Comparison) or len(op.node.comparisons) != 1:
+        return None
+    return op.node.left, op.node.comparisons[0].comparator
+
+
+def in_place(op: Op) -> bool:
+    """Does the operation write its receiver?"""
+    return bare(op).endswith("_") or isinstance(op.node, cst.AugAssign) or op.name in ("torch.setitem", "write")
+
+
+def number(node: cst.CSTNode | None) -> int | float | None:
+    """The value of an expression made of literals, `math` functions and arithmetic; None: not one."""
+    if isinstance(node, cst.Integer):
+        return int(node.value.replace("_", ""), 0) if len(node.value) < 20 else None
+    if isinstance(node, cst.Float):
+        return float(node.value.replace("_", ""))
+    if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
+        inner = number(node.expression)
+        return -inner if inner is not None else None
+    if isinstance(node, cst.Attribute):
+        return {"math.pi": math.pi, "np.pi": math.pi, "torch.pi": math.pi}.get(dotted(node) or "")
+    if isinstance(node, cst.Call):
+        return _called(node)
+    return _computed(node) if isinstance(node, cst.BinaryOperation) else None
+
+
+def _called(node: cst.Call) -> float | None:
+    name = (dotted(node.func) or "").rpartition(".")[2]
+    given = number(node.args[0].value) if len(node.args) == 1 else None
+    if name not in FUNCTIONS or given is None or given <= 0:
+        return None
+    return FUNCTIONS[name](given)
+
+
+def _computed(node: cst.BinaryOperation) -> int | float | None:
+    left, right = number(node.left), number(node.right)
+    if left is None or right is None:
+        return None
+    kind = SIGNS.get(type(node.operator), "")
+    try:
+        return {"+": lambda: left + right, "-": lambda: left - right, "*": lambda: left * right,
+                "/": lambda: left / right, "**": lambda: left**right if abs(right) < 64 else None}[kind]()
+    except (KeyError, ArithmeticError):
+        return None
+
+
+def close(node: cst.CSTNode | None, wanted: float) -> bool:
+    """Is the expression this number, to four digits?"""
+    found = number(node)
+    return found is not None and abs(found - wanted) <= 1e-3 * abs(wanted)
+
+
+def is_number(value: Value, node: cst.CSTNode | None = None) -> bool:
+    """Is it a Python number, as far as is known?"""
+    return value.kind is Kind.HOST or (node is not None and number(node) is not None)
+
+
+def readers(op: Op) -> list[Op]:
+    """Everything that reads the result, names aside."""
+    return op.consumers
+
+
+def only_reader(op: Op) -> Op | None:
+    """The one operation that reads the result; None where there are several or none."""
+    found = readers(op)
+    return found[0] if len(found) == 1 else None
+
+
+def through(op: Op, names: frozenset[str]) -> Op:
+    """Follow the only readers as long as they are operators of `names`; the last operation on that way."""
+    current = op
+    for _ in range(10):
+        following = only_reader(current)
+        if following is None or bare(following) not in names:
+            return current
+        current = following
+    return current
+
+
+def back(value: Value, names: frozenset[str]) -> Op | None:
+    """The maker of `value` before the operators of `names` (casts, views) that only pass it on."""
+    op = maker(value)
+    for _ in range(10):
+        if op is None or bare(op) not in names or op.receiver is None:
+            return op
+        op = maker(op.receiver)
+    return op
+
+
+def same(a: Value, b: Value) -> bool:
+    """Are both surely the same tensor?"""
+    return bool(a.defs) and a.defs == b.defs and len(a.defs) == 1
+
+
+def is_module(op: Op, *names: str) -> bool:
+    """Is it a call of a torch.nn module of one of these class names?"""
+    return op.name == "module" and op.callee is not None and op.callee.startswith("torch.nn.") and \
+        op.callee.rpartition(".")[2] in names
+
+
+def input_of(op: Op) -> Value | None:
+    """The tensor that an operator or module works on."""
+    if op.name == "module":
+        first = op.argument(0, "input")
+        return first.value if first is not None else None
+    if op.receiver is not None:
+        return op.receiver
+    return next((a.value for a in op.arguments if a.name is None), None)
+
+
+def dimension(op: Op, position: int = 0) -> int | None:
+    """The literal `dim` of an operator; None where it is not given or not a literal."""
+    argument = op.argument(position, "dim") or op.argument(None, "axis")
+    found = number(argument.node) if argument is not None else None
+    return found if isinstance(found, int) else None
+
+
+def text_of(node: cst.CSTNode | None) -> str | None:
+    """The value of a plain string literal."""
+    return node.raw_value if isinstance(node, cst.SimpleString) else None
+
+
+def flag(op: Op, name: str) -> bool | None:
+    """The literal boolean keyword `name`; None where it is not given or not a literal."""
+    argument = op.argument(None, name)
+    return {"True": True, "False": False}.get(dotted(argument.node) or "") if argument is not None else None
+
+
+def upstream_within(value: Value, passes: Iterable[str]) -> Iterator[Op]:
+    """The operations that made `value`, followed through those whose bare name is in `passes`."""
+    names, seen, todo = frozenset(passes), set(), list(value.defs)
+    while todo and len(seen) < 200:
+        op = todo.pop()
+        if op in seen:
+            continue
+        seen.add(op)
+        yield op
+        if bare(op) in names or op.name in names:
+            todo += op.inputs

@@ -70,7 +70,8 @@ def _module(f: Frame, node: cst.Call, name: str, parameters: str, args: Args) ->
     trainable = {"yes": Fact.YES, "no": Fact.NO}.get(parameters, Fact.MAYBE)
     if parameters not in ("yes", "no") and args:  # Sequential, ModuleList: trainable as soon as one member is
         facts = [m.trainable for a in args for m in _modules_in(a.value)]
-        trainable = max(facts) if facts else Fact.MAYBE
+        hidden = any(a.name == "*" or not _modules_in(a.value) for a in args)
+        trainable = max([*facts, Fact.YES if hidden else Fact.NO])
     members = tuple(m for a in args for m in _modules_in(a.value)) or None
     value = Value(kind=Kind.MODULE, graph=Fact.NO, name=name, trainable=trainable, elements=members)
     return f.op("construct", node, value, arguments=args, callee=name).value
@@ -200,6 +201,11 @@ def _partial(f: Frame, node: cst.Call, args: Args) -> Value:
     return args[0].value if args and args[0].value.kind in (Kind.CLASS, Kind.FUNCTION, Kind.MODULE) else UNKNOWN
 
 
+def _device(f: Frame, node: cst.Call, args: Args) -> Value:
+    """torch.device("cpu"): host data that names a device."""
+    return replace(HOST, device=tensors.device_of(args))
+
+
 def _grad(f: Frame, node: cst.Call, args: Args) -> Value:
     return backward.grad(f, node, args)
 
@@ -223,11 +229,21 @@ def _variable(f: Frame, node: cst.Call, args: Args) -> Value:
     return replace(args[0].value, kind=Kind.TENSOR) if args else UNKNOWN
 
 
+def _parameter(f: Frame, node: cst.Call, args: Args) -> Value:
+    """nn.Parameter(data): a leaf that requires grad."""
+    off = any(a.name == "requires_grad" and a.value.const is False for a in args)
+    value = Value(kind=Kind.TENSOR, graph=Fact.NO if off else Fact.YES, layout=Layout.CONTIGUOUS)
+    return f.op("parameter", node, value, arguments=args, passes=False, callee="torch.nn.Parameter").value
+
+
 SPECIAL: dict[str, Callable[[Frame, cst.Call, Args], Value]] = {
     "torch.autograd.Variable": _variable,
+    "torch.nn.Parameter": _parameter,
+    "torch.nn.parameter.Parameter": _parameter,
     "super": _super,
     "getattr": _getattr,
     "functools.partial": _partial,
+    "torch.device": _device,
     "torch.autograd.grad": _grad,
     "torch.autograd.backward": _backward,
     "map": _map,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import libcst as cst
@@ -29,7 +30,34 @@ def _project_forward(
 ) -> Value:
     if result is None:
         return _finish(f, node, callee, args, _external_result(f, callee, args))
+    if callee.trainable is Fact.NO:
+        graph, params = f.derived([a.value for a in args])
+        return _finish(f, node, callee, args, _with_graph(result, graph, params))
+    if callee.trainable is Fact.YES and f.state.mode in (Mode.ON, Mode.ENTERED):
+        result = _surely(result)
     return _finish(f, node, callee, args, result)
+
+
+def _with_graph(value: Value, graph: Fact, params: frozenset[int]) -> Value:
+    """The value and its members with this graph where they had one."""
+    if value.graph is Fact.NO and not value.params:
+        return value
+    return _mapped(replace(value, graph=graph, params=params), lambda v: _with_graph(v, graph, params))
+
+
+def _surely(value: Value) -> Value:
+    """What a trainable module returns carries its graph, unless its forward is known to return something else."""
+    if value.graph is Fact.MAYBE and value.kind in (Kind.TENSOR, Kind.UNKNOWN, Kind.CONTAINER):
+        value = replace(value, graph=Fact.YES)
+    return _mapped(value, _surely)
+
+
+def _mapped(value: Value, change: Callable[[Value], Value]) -> Value:
+    if isinstance(value.elements, tuple):
+        return replace(value, elements=tuple(change(e) for e in value.elements))
+    if isinstance(value.elements, dict):
+        return replace(value, elements={k: change(e) for k, e in value.elements.items()})
+    return value
 
 
 def _external_result(f: Frame, callee: Value, args: list[Argument]) -> Value:
@@ -58,12 +86,8 @@ def _finish(f: Frame, node: cst.Call, callee: Value, args: list[Argument], value
         parts = (f.op("module.output", node, output, inputs=[op.value]).value,
                  f.op("module.weights", node, replace(weights, kind=Kind.TENSOR), inputs=[op.value]).value)
         op.value = replace(op.value, elements=parts)
-    elif isinstance(value.elements, tuple):
-        elements = tuple(replace(e, defs=(op,)) if e.kind is not Kind.HOST else e for e in value.elements)
-        op.value = replace(op.value, elements=elements)
-    elif isinstance(value.elements, dict):
-        members = {k: replace(e, defs=(op,)) if e.kind is not Kind.HOST else e for k, e in value.elements.items()}
-        op.value = replace(op.value, elements=members)
+    else:
+        op.value = _mapped(op.value, lambda e: e if e.graph is Fact.NO and not e.params else replace(e, defs=(op,)))
     return op.value
 
 
@@ -90,7 +114,7 @@ def method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: lis
         return op.value
     if name == "state_dict":
         return f.op("state_dict", node, Value(kind=Kind.CONTAINER, graph=Fact.NO, name="state_dict"), receiver=base,
-                    passes=False).value
+                    passes=False, path=dotted(func.value)).value
     if name in ("load_state_dict", "zero_grad", "register_buffer", "register_parameter"):
         return f.op(name, node, HOST, receiver=base, receiver_node=func.value, arguments=args, passes=False).value
     if name.startswith("register_") and name.endswith("_hook"):

@@ -1,0 +1,177 @@
+"""Checkpoints and copies of weights: where a loaded one goes, how long it lives, which operations copy a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from torchmemlint.flow.devices import named
+from torchmemlint.flow.exceptions import works
+from torchmemlint.flow.graph import Op, closure
+from torchmemlint.flow.liveness import Held, held_across
+from torchmemlint.flow.values import Kind, Value
+
+if TYPE_CHECKING:
+    from torchmemlint.flow.function import FunctionFlow
+
+SAVED = "saved"  # no map_location: each storage comes back where it was saved from
+CARRIERS = frozenset({"bind", "item", "iter", "load", "read", "store", "comprehension", "copy", "argument", "torch.getitem"})
+TO_HOST = frozenset({"safetensors.torch.load_file", "safetensors.torch.load", "transformers.modeling_utils.load_state_dict"})
+MAPPED = frozenset({"torch.load", "torch.serialization.load", "torch.jit.load"})
+DOWNLOADED = frozenset({"torch.hub.load_state_dict_from_url", "torch.utils.model_zoo.load_url"})
+STATES = frozenset({"state_dict"})
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """One read of a checkpoint. `destination`: "saved", "cpu", "cuda", "chosen", "meta", or None where it is not known."""
+
+    op: Op
+    destination: str | None
+    carriers: frozenset[Op]  # the read itself and all that hands its contents on
+    restores: tuple[Op, ...]  # load_state_dict calls that it feeds
+    others: tuple[Op, ...]  # all other operations that use it
+
+    @property
+    def on_device(self) -> bool:
+        """May its tensors lie in device memory?"""
+        return self.destination in (SAVED, "cuda", "chosen")
+
+    @property
+    def copied(self) -> tuple[Op, ...]:
+        """The restores that copy values; with `assign=True` the loaded tensors themselves become the parameters."""
+        return tuple(op for op in self.restores if not assigns(op))
+
+
+def loaded(op: Op) -> Loaded:
+    """What becomes of a "torch.load" operation's result within its function."""
+    carriers = frozenset(closure([op], lambda o: o.uses if o is op or carries(o) else (), 400))
+    ends = sorted((o for o in carriers if o is not op and not carries(o)), key=lambda o: o.order)
+    restores = tuple(o for o in ends if is_restore(o) and _first(o, carriers))
+    others = tuple(o for o in ends if o not in restores and o.name != "del")
+    return Loaded(op, destination(op), frozenset(o for o in carriers if carries(o) or o is op), restores, others)
+
+
+def carries(op: Op) -> bool:
+    """Does the operation hand on what it is given: a name, a subscript, a container?"""
+    return op.name in CARRIERS or op.name.startswith("literal.")
+
+
+def is_restore(op: Op) -> bool:
+    """Is it a `load_state_dict` call, on a known or unknown object?"""
+    if op.name == "load_state_dict":
+        return True
+    return op.name == "?call" and (op.callee or "").endswith(".load_state_dict")
+
+
+def assigns(op: Op) -> bool:
+    """Does `load_state_dict` put the loaded tensors themselves into the module?"""
+    return any(a.name == "assign" and a.value.const is not False for a in op.arguments)
+
+
+def _first(op: Op, carriers: frozenset[Op]) -> bool:
+    return bool(op.arguments) and any(maker in carriers for maker in op.arguments[0].value.defs)
+
+
+def destination(op: Op) -> str | None:
+    """Where the tensors of a "torch.load" operation end up."""
+    name = op.callee or ""
+    if name in TO_HOST:
+        given = op.argument(1, "device")
+        return named(given) if given is not None else "cpu"
+    if name not in MAPPED | DOWNLOADED:
+        return None
+    given = op.argument(1 if name in MAPPED else None, "map_location")
+    if given is None and any(a.name in ("*", "**") for a in op.arguments):
+        return None
+    if given is None:
+        return SAVED
+    return SAVED if given.value.kind is Kind.HOST and _none(given.node) else named(given)
+
+
+def _none(node: object) -> bool:
+    return getattr(node, "value", None) == "None"
+
+
+def work_after(flow: FunctionFlow, load: Loaded) -> Iterator[Op]:
+    """Forward, backward and step operations, and calls that run them, behind the last restore of the checkpoint."""
+    last = max((op.order for op in load.restores), default=load.op.order)
+    for op in flow.ops:
+        if op.order > last and (op.name in ("step", "backward") or works(flow, op)) and op not in load.restores:
+            yield op
+
+
+def still_held(flow: FunctionFlow, load: Loaded) -> tuple[Op, list[Held]] | None:
+    """The first work that runs while dead names keep the checkpoint, with those names; None where none do."""
+    for op in work_after(flow, load):
+        names = [h for h in held_across(flow, op) if h.bind in load.carriers]
+        if names:
+            return op, names
+    return None
+
+
+# -- copies of weights ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class WeightsCopy:
+    """An operation that makes a second set of weights. `whole`: a module itself is copied, not its state dict."""
+
+    op: Op
+    module: Value  # the module whose weights they are; UNKNOWN where only its state dict is known
+    path: str | None  # of the module
+    whole: bool
+    source: Value
+
+
+def weights_copy(flow: FunctionFlow, op: Op) -> WeightsCopy | None:
+    """The copy that a "copy" or "comprehension" operation makes of a module's weights, if it does."""
+    if op.name == "copy" and (op.callee or "").endswith("deepcopy") and op.arguments:
+        value = op.arguments[0].value
+        if value.kind is Kind.MODULE and not value.weak:
+            return WeightsCopy(op, value, flow.program.path_of(op.arguments[0]), True, value)
+        state = _state_of(value)
+        return _of_state(op, state, value) if state is not None else None
+    if op.name == "comprehension":
+        return _cloned(op)
+    return None
+
+
+def _cloned(op: Op) -> WeightsCopy | None:
+    """`{k: v.clone() for k, v in model.state_dict().items()}`"""
+    for store in op.stores:
+        chain = list(closure(store.value.defs, lambda o: o.inputs if o.name in _COPY_CHAIN else (), 50))
+        clones = [o for o in chain if o.name == "torch.clone"]
+        if not clones or any(o.name in ("torch.cpu", "torch.to", "torch.numpy") for o in chain):
+            continue
+        for clone in clones:
+            state = _state_of(clone.receiver) if clone.receiver is not None else None
+            if state is not None:
+                return _of_state(op, state, clone.receiver or op.value)
+    return None
+
+
+_COPY_CHAIN = frozenset({"torch.clone", "torch.detach", "torch.data", "bind"})
+
+
+def _state_of(value: Value) -> Op | None:
+    """The `state_dict()` call that a value is the result or a member of."""
+    behind = closure(value.defs, lambda o: o.inputs if o.name not in ("state_dict", "module", "call") else (), 60)
+    return next((o for o in behind if o.name in STATES), None)
+
+
+def _of_state(op: Op, state: Op, source: Value) -> WeightsCopy | None:
+    if state.receiver is None or state.receiver.kind is not Kind.MODULE:
+        return None
+    return WeightsCopy(op, state.receiver, state.path, False, source)
+
+
+def leads_to_host(op: Op) -> bool:
+    """Is what `op` makes sent to the CPU, or turned into host data, before anything keeps it?"""
+    ends = closure([op], lambda o: o.uses if o is op or o.name in ("iter", "read", "item", "argument") else (), 60)
+    return any(o.name in ("cpu", "torch.cpu", "host") or _to_cpu(o) for o in ends)
+
+
+def _to_cpu(op: Op) -> bool:
+    return op.name in ("to", "torch.to") and any(named(a) == "cpu" for a in op.arguments)

@@ -1,0 +1,164 @@
+"""Which memory things live in: the device that an argument names, and whether a module was moved to an accelerator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchmemlint.flow.graph import Argument, Op, closure
+from torchmemlint.flow.values import Fact, Kind, Value
+
+if TYPE_CHECKING:
+    from torchmemlint.flow.function import FunctionFlow
+    from torchmemlint.index.model import FunctionInfo
+
+CPU, CUDA, CHOSEN = "cpu", "cuda", "chosen"  # CHOSEN: a variable says which; programs that ask mean an accelerator
+MOVES = frozenset({"to", "cuda", "cpu", "torch.to", "torch.cuda", "torch.cpu"})
+KEEPS = frozenset("eval train requires_grad_ half float double bfloat16 share_memory type apply construct bind read".split())
+CALLER_DEPTH = 3
+
+
+def named(argument: Argument | None) -> str | None:
+    """The device that an argument stands for; None where it is certainly no device (a dtype, a flag)."""
+    if argument is None:
+        return None
+    value = argument.value
+    if isinstance(value.const, str):
+        return CPU if value.const.startswith("cpu") else "meta" if value.const == "meta" else CUDA
+    if isinstance(value.const, (bool, float)):
+        return None
+    if value.kind is Kind.HOST and value.device is not None:
+        return value.device
+    if value.kind is Kind.FUNCTION:
+        return _of_function(argument.node)
+    if value.kind is Kind.CONTAINER:
+        return _of_mapping(value)
+    if value.kind is Kind.EXTERNAL:
+        return CUDA if (value.name or "").endswith(".cuda") else None  # torch.float16
+    return CHOSEN
+
+
+def _of_function(node: cst.BaseExpression) -> str:
+    """`lambda storage, location: storage` leaves the storage in host memory, where it is read to."""
+    if not isinstance(node, cst.Lambda):
+        return CHOSEN
+    names = [p.name.value for p in node.params.params]
+    body = node.body
+    if isinstance(body, cst.Name):
+        return CPU if names and body.value == names[0] else CHOSEN
+    called = body.func if isinstance(body, cst.Call) else None
+    if isinstance(called, cst.Attribute) and called.attr.value in (CPU, CUDA):
+        return called.attr.value
+    return CHOSEN
+
+
+def _of_mapping(value: Value) -> str:
+    """`{"cuda:0": "cpu"}`"""
+    members = list(value.elements.values()) if isinstance(value.elements, dict) else []
+    targets = {m.const.partition(":")[0] for m in members if isinstance(m.const, str)}
+    return targets.pop() if len(targets) == 1 and len(members) else CHOSEN
+
+
+def moved_to(op: Op) -> str | None:
+    """The device that a `.to(…)`, `.cuda()` or `.cpu()` call moves to; None for anything else (a cast, another tensor)."""
+    bare = op.name.removeprefix("torch.")
+    if bare in (CPU, CUDA):
+        return bare
+    if bare != "to":
+        return None
+    given = op.argument(0, "device")
+    if given is None or given.name not in (None, "device") or given.value.kind in (Kind.TENSOR, Kind.MODULE):
+        return None
+    return named(given)
+
+
+def on_accelerator(flow: FunctionFlow, value: Value, path: str | None, before: int | None = None, depth: int = 0) -> Fact:
+    """Has the module been put on an accelerator by operation number `before` (by the function's end if None)?
+
+    NO where it is moved to the CPU, MAYBE where no move is seen. A device held in a variable counts as an accelerator."""
+    moves = [op for op in _moves(flow, value, path) if before is None or op.order < before]
+    if moves:
+        target = moved_to(max(moves, key=lambda op: op.order))
+        return Fact.NO if target in (CPU, "meta") else Fact.YES
+    if path is not None and any(_fed_from_device(op) for op in flow.named("module") if op.path == path):
+        return Fact.YES
+    if depth >= CALLER_DEPTH or path is None:
+        return Fact.MAYBE
+    if "." in path:
+        return _attribute(flow, path, depth)
+    found = _parameter(flow, path, depth) or _global(flow, path, depth)
+    return found if found is not None else Fact.MAYBE
+
+
+def _moves(flow: FunctionFlow, value: Value, path: str | None) -> list[Op]:
+    behind = closure(value.defs, lambda o: o.inputs if o.name in KEEPS or o.name in MOVES else (), 200)
+    found = [op for op in behind if op.name in MOVES]
+    if path is not None:
+        found += [op for op in flow.named("to", "cuda", "cpu") if op.path == path]
+    return [op for op in found if moved_to(op) is not None]
+
+
+def _fed_from_device(op: Op) -> bool:
+    """Is an argument of the call moved to an accelerator first?"""
+    sources = closure([d for a in op.arguments for d in a.value.defs], lambda o: o.inputs if o.name != "module" else (), 100)
+    return any(moved_to(o) in (CUDA, CHOSEN) for o in sources if o.name in MOVES)
+
+
+def _parameter(flow: FunctionFlow, path: str, depth: int) -> Fact | None:
+    names = [p.name for p in flow.info.parameters]
+    if path not in names:
+        return None
+    position, found = names.index(path), Fact.NO
+    sites = flow.program.callers.sites(flow.info).calls
+    for site in sites:
+        bound = flow.program.callers.bound(flow.info, site.op)
+        argument = bound[position] if position < len(bound) else None
+        if argument is None:
+            return Fact.MAYBE
+        below = on_accelerator(site.flow, argument.value, flow.program.path_of(argument), site.op.order, depth + 1)
+        found = found.either(below)
+    return found if sites else Fact.MAYBE
+
+
+def _global(flow: FunctionFlow, path: str, depth: int) -> Fact | None:
+    """A module-level name that the function only reads."""
+    index = flow.unit.index
+    body = index.functions.get(f"{index.module}:")
+    if not flow.info.name or path not in index.globals or body is None:
+        return None
+    level = flow.program.flow(body)
+    if level is None:
+        return None
+    value = level.frame.state.env.get(path)
+    return on_accelerator(level, value, path, None, depth + 1) if value is not None else None
+
+
+def _attribute(flow: FunctionFlow, path: str, depth: int) -> Fact:
+    """`self.model`: by what the class's methods assign to it, and by where they move it."""
+    owner = flow.program.project.owner(flow.info) if flow.info.owner is not None else None
+    head, _, attribute = path.rpartition(".")
+    if owner is None or not flow.info.parameters or head != flow.info.parameters[0].name:
+        return Fact.MAYBE
+    found = Fact.MAYBE
+    for method in flow.program.classes.assigners(owner, attribute):
+        other = flow.program.flow(method)
+        if other is None:
+            continue
+        found = _assigned(other, method, attribute, depth)
+        if found is not Fact.MAYBE:
+            break
+    return found
+
+
+def _assigned(flow: FunctionFlow, method: FunctionInfo, attribute: str, depth: int) -> Fact:
+    path = f"{method.parameters[0].name}.{attribute}" if method.parameters else attribute
+    stores = [s for op in flow.named("load") if op.path == path for s in op.stores]
+    for store in stores:
+        name = flow.program.path_of(Argument(None, store.value, store.value_node)) if store.value_node is not None else None
+        known = on_accelerator(flow, store.value, path, None, CALLER_DEPTH)
+        if known is Fact.MAYBE and name is not None and name != path:
+            known = on_accelerator(flow, store.value, name, store.op.order, depth + 1)
+        if known is not Fact.MAYBE:
+            return known
+    return Fact.MAYBE

@@ -1,0 +1,49 @@
+"""From an operation to the statement that it is part of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+if TYPE_CHECKING:
+    from torchmemlint.flow.function import FunctionFlow
+
+Line = cst.SimpleStatementLine
+
+
+def statement(flow: FunctionFlow, node: cst.CSTNode) -> Line | None:
+    """The line of small statements that `node` is part of; None for a condition or a header."""
+    return next((line for line in lines(flow) if _contains(line, node)), None)
+
+
+def lines(flow: FunctionFlow) -> Iterator[Line]:
+    """All lines of small statements of the function, in source order."""
+    yield from _lines(flow.node)
+
+
+def block(flow: FunctionFlow, line: Line) -> tuple[cst.CSTNode, ...]:
+    """The statements of the block that `line` stands in."""
+    return next((tuple(body) for body in _blocks(flow.node) if any(s is line for s in body)), ())
+
+
+def _lines(node: cst.CSTNode) -> Iterator[Line]:
+    for child in node.children:
+        if isinstance(child, Line):
+            yield child
+        else:
+            yield from _lines(child)
+
+
+def _blocks(node: cst.CSTNode) -> Iterator[list[cst.CSTNode]]:
+    body = getattr(node, "body", None)
+    if isinstance(node, (cst.Module, cst.IndentedBlock)) and body is not None:
+        yield list(body)
+    for child in node.children:
+        if not isinstance(child, Line):
+            yield from _blocks(child)
+
+
+def _contains(outer: cst.CSTNode, node: cst.CSTNode) -> bool:
+    return outer is node or any(_contains(child, node) for child in outer.children)

@@ -166,6 +166,19 @@ class Liveness:
                  if not self._needed(bind, live, op)]
         return sorted((h for h in found if h.weight), key=lambda h: -h.weight)
 
+    def dead(self, op: Op) -> list[Op]:
+        """The bindings in force while `op` runs whose names nobody reads again, whatever they hold and share."""
+        index = self._at.get(op)
+        if index is None:
+            return []
+        alive = self._live_out[index] | self._live_in[self.timeline.points[index].statement]
+        return [bind for bind in self._bound(index) if not self._names.bit[bind.path or ""] & alive]
+
+    def in_force(self, op: Op) -> list[Op]:
+        """All bindings of followed names that may be in force while `op` runs."""
+        index = self._at.get(op)
+        return list(self._bound(index)) if index is not None else []
+
     def _bound(self, index: int) -> Iterator[Op]:
         binds, reaching = self._binds(), self._reaching[index]
         for point, bit in self._names.bindings.items():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from torchmemlint.flow.devices import named
 from torchmemlint.flow.exceptions import works
 from torchmemlint.flow.graph import Op, closure
-from torchmemlint.flow.liveness import Held, held_across
+from torchmemlint.flow.liveness import liveness
 from torchmemlint.flow.values import Kind, Value
 
 if TYPE_CHECKING:
@@ -102,13 +102,24 @@ def work_after(flow: FunctionFlow, load: Loaded) -> Iterator[Op]:
             yield op
 
 
-def still_held(flow: FunctionFlow, load: Loaded) -> tuple[Op, list[Held]] | None:
-    """The first work that runs while dead names keep the checkpoint, with those names; None where none do."""
+def still_held(flow: FunctionFlow, load: Loaded) -> tuple[Op, list[Op]] | None:
+    """The first work that runs while only dead names keep the checkpoint, with their bindings; None where none do."""
+    known = liveness(flow)
+    heavy = {op for op in load.carriers if op.name == "bind" and _heavy(load, op)}
     for op in work_after(flow, load):
-        names = [h for h in held_across(flow, op) if h.bind in load.carriers]
-        if names:
-            return op, names
+        dead = [bind for bind in known.dead(op) if bind in heavy]
+        live = [bind for bind in known.in_force(op) if bind in heavy and bind not in dead]
+        if dead and not live:
+            return op, dead
     return None
+
+
+def _heavy(load: Loaded, bind: Op) -> bool:
+    """Does the name hold the whole checkpoint, or the part of it that restores a module?"""
+    if load.op in bind.inputs:
+        return True
+    state = {maker for restore in load.restores for a in restore.arguments[:1] for maker in a.value.defs}
+    return not state.isdisjoint(bind.inputs)
 
 
 # -- copies of weights ------------------------------------------------------------------------------------------------

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
     from torchmemlint.flow.program import Program
 
+PLAIN_BASES = frozenset({"torch.nn.Module", "torch.nn.modules.module.Module", "object", "abc.ABC"})
+PARAMETERS = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter"})
 ASSIGNING_METHODS = 6  # methods looked through for the assignment of an attribute
 
 
@@ -115,18 +117,36 @@ class Classes:
         return replace(value, const=None)
 
     def trainable(self, info: ClassInfo) -> Fact:
-        """Has a module of this class parameters that require grad? NO where its constructor freezes them all."""
+        """Has a module of this class parameters that require grad? NO where it has none or freezes them all."""
         key = self.program.key(info)
         if key not in self._trainable:
             self._trainable[key] = Fact.YES
-            method = self.program.project.method(info, "__init__")
-            flow = self._freezing(method) if method is not None else None
-            if flow is not None and flow.info.parameters and flow.info.parameters[0].name in flow.frame.frozen:
-                self._trainable[key] = Fact.NO
+            self._trainable[key] = self._has_parameters(info)
         return self._trainable[key]
 
-    def _freezing(self, method: FunctionInfo) -> FunctionFlow | None:
-        return self.program.flow(method) if not method.words.isdisjoint({"requires_grad", "requires_grad_"}) else None
+    def _has_parameters(self, info: ClassInfo) -> Fact:
+        facts = [Fact.YES if base not in PLAIN_BASES else Fact.NO for base in self.program.project.external_bases(info)]
+        for owner in self.program.project.mro(info):
+            functions = self.program.project.files[owner.path].functions
+            method = functions.get(owner.methods.get("__init__", ""))
+            flow = self.program.flow(method) if method is not None else None
+            if flow is None:
+                facts += [Fact.MAYBE] if method is not None else []
+            elif method is not None and method.parameters and method.parameters[0].name in flow.frame.frozen:
+                return Fact.NO
+            else:
+                facts.append(self._constructed(flow))
+        return max(facts, default=Fact.NO)
+
+    @staticmethod
+    def _constructed(flow: FunctionFlow) -> Fact:
+        """Does a constructor make parameters: a Parameter, or a submodule that has some?"""
+        if flow.named("register_parameter") or any(op.callee in PARAMETERS for op in flow.ops):
+            return Fact.YES
+        values = [s.value for op in flow.named("load") for s in op.stores]
+        facts = [v.trainable for v in values if v.kind is Kind.MODULE]
+        facts += [Fact.MAYBE for v in values if v.kind is Kind.UNKNOWN and any(op.name == "?call" for op in v.defs)]
+        return max(facts, default=Fact.NO)
 
     # -- module level -------------------------------------------------------------------------------------------
 

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from torchmemlint.flow.graph import Op
 
 SKIPPED = ("whitespace", "leading_lines", "lpar", "rpar", "lbracket", "rbracket", "lbrace", "rbrace", "comma", "colon",
-           "semicolon", "header", "footer", "trailing", "equal", "dot", "asynchronous", "keyword", "operator", "annotation", "star")
+           "semicolon", "header", "footer", "trailing", "equal", "dot", "asynchronous", "keyword", "operator",
+           "annotation", "star")
 READS_ALL = frozenset({"locals", "vars", "globals", "eval", "exec", "dir"})
 
 OpsAt = Callable[[cst.CSTNode], "list[Op]"]

@@ -206,6 +206,26 @@ def accepts_strides(op: str) -> str:
     return _strides().get(_bare(op), "unknown")
 
 
+@cache
+def _broadcasting(table: str) -> frozenset[str]:
+    return frozenset(name for group in _data("broadcasting.toml")[table].values() for name in group)
+
+
+def reads_expanded(op: str) -> bool:
+    """Does this operator read an expanded (stride 0) operand where it lies? Bare or canonical name."""
+    return _bare(op) in _broadcasting("expanded")
+
+
+def selects(op: str) -> bool:
+    """Does this operator read only a few elements of its operand, those that an index names?"""
+    return _bare(op) in _broadcasting("selects")
+
+
+def elementwise(op: str) -> bool:
+    """Does each element of the result depend on the operands' elements at the same place only?"""
+    return _bare(op) in _broadcasting("elementwise")
+
+
 # --- modules and roles -------------------------------------------------------------------------------------------
 
 

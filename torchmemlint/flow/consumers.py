@@ -1,0 +1,146 @@
+"""Who reads a tensor in the end: through names, views, local containers and the project's own functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from torchmemlint import knowledge
+from torchmemlint.flow.graph import Op, written
+from torchmemlint.flow.patterns import bare, in_place
+from torchmemlint.flow.values import Fact, Kind
+
+if TYPE_CHECKING:
+    from torchmemlint.flow.function import FunctionFlow
+
+DEPTH = 2  # how many calls deep a tensor is followed
+ROWS = frozenset({"iter", "item", "read"})
+LOCAL_HOLDERS = frozenset({"literal.list", "literal.tuple", "literal.dict", "literal.set", "comprehension"})
+QUIET = frozenset(
+    """bind del return yield const param load compare arith host literal.list literal.tuple literal.dict literal.set
+    comprehension store iter item read function class context enter""".split()
+)
+
+
+@dataclass
+class Reading:
+    """`readers`: pairs of an operation that computes with the tensor and the operation whose result it reads (the
+    tensor's own, or a view's); `escapes`: it is also returned, stored out of sight, or given to code out of sight."""
+
+    readers: list[tuple[Op, Op]] = field(default_factory=list)
+    escapes: bool = False
+
+    @property
+    def ops(self) -> list[Op]:
+        """The reading operations alone."""
+        return [reader for reader, _ in self.readers]
+
+
+def reading(flow: FunctionFlow, op: Op, *, calls: int = DEPTH, returns: bool = False) -> Reading:
+    """Follow the result of `op`; with `returns`, into the callers too where all of them are known."""
+    found = Reading()
+    seen = {op}
+    todo = [(flow, op, calls)]
+    while todo and len(seen) < 300:
+        where, current, depth = todo.pop()
+        for user in current.consumers:
+            onward = list(_onward(where, current, user, depth, returns))
+            if onward == [None]:
+                found.escapes = True
+            elif not onward:
+                found.readers.append((user, current))
+            for step in onward:
+                if step is not None and step[1] not in seen:
+                    seen.add(step[1])
+                    todo.append(step)
+    return found
+
+
+def _onward(
+    flow: FunctionFlow, current: Op, user: Op, depth: int, returns: bool
+) -> Iterator[tuple[FunctionFlow, Op, int] | None]:
+    """Where the tensor goes on from `user`; nothing: `user` is a reader; None alone: out of sight."""
+    if user.name in LOCAL_HOLDERS or user.name in ROWS or is_view(user):
+        yield flow, user, depth
+    elif user.name == "store":
+        holder = next((h for h in user.uses if any(s.op is user for s in h.stores)), None)
+        yield (flow, holder, depth) if holder is not None and holder.name in LOCAL_HOLDERS else None
+    elif user.name == "call":
+        yield from _into(flow, current, user, depth)
+    elif user.name == "return":
+        yield from _callers(flow, depth) if returns else [None]
+    elif user.name in ("yield", "?call", "construct", "custom"):
+        yield None
+
+
+def _into(flow: FunctionFlow, current: Op, call: Op, depth: int) -> Iterator[tuple[FunctionFlow, Op, int] | None]:
+    """The parameters of a project function that receive the tensor."""
+    info = flow.program.function(f"{call.target}|{call.callee}")
+    inner = flow.program.flow(info) if info is not None and depth > 0 else None
+    if info is None or inner is None:
+        yield None
+        return
+    found = False
+    for position, argument in enumerate(flow.program.callers.bound(info, call)):
+        if argument is not None and current in argument.value.defs and position < len(inner.parameters):
+            found = True
+            yield inner, inner.parameters[position], depth - 1
+    if not found:
+        yield None
+
+
+def _callers(flow: FunctionFlow, depth: int) -> Iterator[tuple[FunctionFlow, Op, int] | None]:
+    sites = flow.program.callers.sites(flow.info)
+    if not sites.complete or depth <= 0:
+        yield None
+        return
+    for site in sites.calls:
+        yield site.flow, site.op, depth - 1
+
+
+def is_view(op: Op) -> bool:
+    """Does the operation surely return a view of its receiver?"""
+    if op.name in ("torch.getitem", "torch.data"):
+        return True
+    fact = knowledge.operator(bare(op)) if bare(op) and op.receiver is not None else None
+    return fact is not None and fact.kind == "view" and not in_place(op)
+
+
+def is_fresh(op: Op) -> bool:
+    """Does the operation surely leave its operands alone and give a new tensor, or Python data?"""
+    if op.name in ("arith", "compare"):
+        return not in_place(op)
+    if op.name == "host":
+        return True
+    fact = knowledge.operator(bare(op)) if op.name.startswith("torch.") else None
+    return fact is not None and fact.kind in ("fresh", "host") and not any(a.name == "out" for a in op.arguments)
+
+
+def undisturbed(flow: FunctionFlow, start: Op, ends: list[Op]) -> bool:
+    """Is nothing run between `start` and the last of `ends` that could write a tensor behind our back?"""
+    last = max((op.order for op in ends), default=start.order)
+    if any(op.unit is not start.unit or op.loops != start.loops or op.order < start.order for op in ends):
+        return False
+    between = (op for op in flow.ops if start.order < op.order <= last)
+    return all(op.name in QUIET and not in_place(op) or _harmless(op) for op in between)
+
+
+def _harmless(op: Op) -> bool:
+    return op.name.startswith("torch.") and not in_place(op) and knowledge.operator(bare(op)) is not None
+
+
+def never_written(op: Op) -> bool:
+    """Are neither the operation's result nor the tensor it works on written in this function?"""
+    base = op.receiver if op.receiver is not None else next((a.value for a in op.arguments), None)
+    return base is not None and not written(op, base)
+
+
+def is_tensor(op: Op) -> bool:
+    """Is the result surely a tensor?"""
+    return op.value.kind is Kind.TENSOR and not op.value.weak
+
+
+def may_be_scalar(op: Op) -> bool:
+    """Can the result have a single element?"""
+    return op.value.scalar is Fact.YES

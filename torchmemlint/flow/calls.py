@@ -121,7 +121,8 @@ def _unknown_method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, 
     if name in AMBIVALENT:
         value = replace(base, device="cpu" if name == "cpu" else tensors.device_of(args) or base.device)
         return f.op(f"torch.{name}", node, value, receiver=base, receiver_node=func.value, arguments=args).value
-    if tensors.distinctive(name, len(args)):
+    surely = base.graph is Fact.YES and knowledge.tensor_method(name) and name not in ("get", "values", "index")
+    if surely or tensors.distinctive(name, len(args)):
         tensor = replace(base, kind=Kind.TENSOR)
         return tensors.method(f, node, func, tensor, args) or _opaque(f, node, func, base, args)
     fact = knowledge.container_method(name)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 SAVED = "saved"  # no map_location: each storage comes back where it was saved from
 CARRIERS = frozenset({"bind", "item", "iter", "load", "read", "store", "comprehension", "copy", "argument", "torch.getitem"})
+HANDING = frozenset({"items", "values", "get", "pop", "copy"})  # methods of a loaded dict
 TO_HOST = frozenset({"safetensors.torch.load_file", "safetensors.torch.load", "transformers.modeling_utils.load_state_dict"})
 MAPPED = frozenset({"torch.load", "torch.serialization.load", "torch.jit.load"})
 DOWNLOADED = frozenset({"torch.hub.load_state_dict_from_url", "torch.utils.model_zoo.load_url"})
@@ -55,6 +56,8 @@ def loaded(op: Op) -> Loaded:
 
 def carries(op: Op) -> bool:
     """Does the operation hand on what it is given: a name, a subscript, a container?"""
+    if op.name == "?call":
+        return (op.callee or "").rpartition(".")[2] in HANDING and op.receiver is not None and bool(op.receiver.defs)
     return op.name in CARRIERS or op.name.startswith("literal.")
 
 
@@ -120,6 +123,16 @@ def _heavy(load: Loaded, bind: Op) -> bool:
         return True
     state = {maker for restore in load.restores for a in restore.arguments[:1] for maker in a.value.defs}
     return not state.isdisjoint(bind.inputs)
+
+
+def restores_module(load: Loaded) -> Iterator[Op]:
+    """The restores that copy the checkpoint's weights into a module (or an object that may be one)."""
+    return (op for op in load.copied if op.receiver is None or op.receiver.kind not in (Kind.OPTIMIZER, Kind.SCALER))
+
+
+def names_of(load: Loaded) -> list[Op]:
+    """The bindings of the loaded object itself, unpacked or not."""
+    return [op for op in load.op.uses if op.name in ("bind", "store") and op.path is not None]
 
 
 # -- copies of weights ------------------------------------------------------------------------------------------------

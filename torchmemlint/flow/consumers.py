@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from torchmemlint import knowledge
 from torchmemlint.flow.graph import Op, written
 from torchmemlint.flow.patterns import bare, in_place
-from torchmemlint.flow.values import Fact, Kind
+from torchmemlint.flow.values import Value
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
@@ -120,27 +120,24 @@ def is_fresh(op: Op) -> bool:
 def undisturbed(flow: FunctionFlow, start: Op, ends: list[Op]) -> bool:
     """Is nothing run between `start` and the last of `ends` that could write a tensor behind our back?"""
     last = max((op.order for op in ends), default=start.order)
-    if any(op.unit is not start.unit or op.loops != start.loops or op.order < start.order for op in ends):
-        return False
-    between = (op for op in flow.ops if start.order < op.order <= last)
+    first = start.order
+    for op in ends:
+        outside = len(op.loops) < len(start.loops) and start.loops[: len(op.loops)] == op.loops
+        if op.unit is not start.unit or op.order < start.order or not (op.loops == start.loops or outside):
+            return False
+        if outside:  # the loop comes round before the reader: all of its body runs between
+            loop = start.loops[len(op.loops)]
+            first = min(first, min(o.order for o in flow.ops if loop in o.loops) - 1)
+    between = (op for op in flow.ops if first < op.order <= last and op is not start)
     return all(op.name in QUIET and not in_place(op) or _harmless(op) for op in between)
-
 
 def _harmless(op: Op) -> bool:
     return op.name.startswith("torch.") and not in_place(op) and knowledge.operator(bare(op)) is not None
 
 
-def never_written(op: Op) -> bool:
-    """Are neither the operation's result nor the tensor it works on written in this function?"""
-    base = op.receiver if op.receiver is not None else next((a.value for a in op.arguments), None)
-    return base is not None and not written(op, base)
-
-
-def is_tensor(op: Op) -> bool:
-    """Is the result surely a tensor?"""
-    return op.value.kind is Kind.TENSOR and not op.value.weak
-
-
-def may_be_scalar(op: Op) -> bool:
-    """Can the result have a single element?"""
-    return op.value.scalar is Fact.YES
+def sole_contents(read: Op, test: Callable[[Value], bool]) -> bool:
+    """Does `read` take a member out of a local container that nothing else reads, all of whose members pass `test`?"""
+    holders = [op for op in read.inputs if op.name in LOCAL_HOLDERS]
+    if len(holders) != 1 or not holders[0].stores:
+        return False
+    return set(holders[0].consumers) <= {read} and all(test(store.value) for store in holders[0].stores)

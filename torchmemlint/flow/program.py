@@ -172,7 +172,8 @@ class Program:
             return Mode.OFF
         if not info.is_async:
             for decorator in info.decorators:
-                mode = MODES.get(self.effect(decorator) or "") or self._decorator_mode(info, decorator)
+                canonical = self.project.canonical(self.project.files[info.path], decorator)
+                mode = MODES.get(self.effect(canonical) or "") or self._decorator_mode(info, decorator)
                 if mode is not None:
                     return mode
         owner = self.project.owner(info) if info.owner is not None else None

@@ -11,6 +11,7 @@ from torchmemlint.flow.contexts import apply_effect
 from torchmemlint.flow.dispatch import evaluate, run, unknown
 from torchmemlint.flow.frame import INLINE_DEPTH, Closure, Frame, dotted
 from torchmemlint.flow.graph import Argument, Mode, Op
+from torchmemlint.flow.holders import holders_of, outliving
 from torchmemlint.flow.summary import Summary
 from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, join
 from torchmemlint.index.model import FunctionInfo
@@ -119,8 +120,20 @@ def applied(
     op.value = _owned(op.value, op)
     op.kept = [(kept, _at(bound, kept.root), [a for p in sorted(kept.params) if (a := _at(bound, p)) is not None])
                for kept in summary.kept]
+    _fill(f, node, op)
     _effects(f, summary, bound, receiver)
     return op.value
+
+
+def _fill(f: Frame, node: cst.Call, call: Op) -> None:
+    """The callee put arguments into a container argument: the caller's container holds them now."""
+    for kept, holder, values in call.kept:
+        if holder is None or "." in kept.path:
+            continue
+        for root in holders_of(f, holder.node, holder.value):
+            for argument in values:
+                f.store(root, node, argument.value, argument.node, kept.how, path=dotted(holder.node),
+                        sunk=outliving(root))
 
 
 def _at(bound: list[Argument | None], position: int) -> Argument | None:

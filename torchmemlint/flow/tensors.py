@@ -37,7 +37,7 @@ def distinctive(name: str, arguments: int = 0) -> bool:
     are given more arguments than those take."""
     if name in ("repeat", "view") and arguments >= 3:
         return True
-    return name in DISTINCTIVE and name not in AMBIGUOUS
+    return name in ("item", "tolist") or (name in DISTINCTIVE and name not in AMBIGUOUS)
 
 
 def method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: list[Argument]) -> Value | None:

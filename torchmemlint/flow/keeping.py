@@ -1,0 +1,164 @@
+"""What outlives an iteration or a call: holders with their stores, running totals, what a called function keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from torchmemlint.flow.events import HolderClosed
+from torchmemlint.flow.graph import Mode, Op, Sink, Store, closure, fact
+from torchmemlint.flow.values import Fact, Kind, Value
+
+if TYPE_CHECKING:
+    from torchmemlint.flow.function import FunctionFlow
+
+LOCAL = frozenset({"literal.list", "literal.dict", "literal.set", "comprehension", "?call", "read", "copy", "construct"})
+ARITHMETIC = frozenset({"arith", "torch.add", "torch.add_", "torch.mul", "torch.lerp", "torch.sub", "torch.div"})
+
+
+def kept(flow: FunctionFlow, op: Op) -> Iterator[HolderClosed]:
+    """The events of what is kept by, or at, one operation."""
+    if op.stores:
+        yield from _holder(flow, op)
+    if op.kept:
+        yield from _kept_by_callee(flow, op)
+    if op.name in ARITHMETIC and op.loops:
+        yield from _accumulator(flow, op)
+
+
+def runs_with_grad(flow: FunctionFlow, op: Op) -> bool:
+    """Can grad be on at this operation, all known callers considered?"""
+    if op.mode is Mode.ENTERED:
+        return flow.program.callers.entered(flow.info) is not Fact.NO
+    return op.mode is not Mode.OFF
+
+
+def _attached(flow: FunctionFlow, stores: Sequence[Store]) -> list[Store]:
+    """The stores whose values may carry a graph; none where every caller has grad off when they are made."""
+    found = [s for s in stores if fact(s.value) is not Fact.NO and s.value.kind is not Kind.HOST]
+    return [s for s in found if not s.value.defs or any(runs_with_grad(flow, op) for op in s.value.defs)]
+
+
+def _holder(flow: FunctionFlow, holder: Op) -> Iterator[HolderClosed]:
+    kind = holder_kind(flow, holder)
+    stores = [s for s in holder.stores if kind != "container" or outlives(holder, s)]
+    if kind is None or not stores or (holder.name == "comprehension" and not _is_bound(holder)):
+        return
+    stores = _attached(flow, stores)
+    if not stores:
+        return
+    name = holder.path or stores[0].op.path or _bound_name(holder)
+    sinks = _holder_sinks(flow, holder, kind)
+    yield HolderClosed(flow, holder, name, kind, stores, sinks, _cleared(flow, stores, name))
+
+
+def holder_kind(flow: FunctionFlow, holder: Op) -> str | None:
+    """What sort of holder an operation with stores is; None for a parameter (its callers are told)."""
+    if holder.name == "load" and holder.path is not None:
+        root = holder.path.partition(".")[0]
+        if "." in holder.path and not _is_global_object(holder):
+            return "attribute"
+        return "global" if root not in {p.name for p in flow.info.parameters} else None
+    return "container" if holder.name in LOCAL else None
+
+
+def _is_global_object(holder: Op) -> bool:
+    return holder.receiver is not None and holder.receiver.kind in (Kind.CLASS, Kind.FUNCTION)
+
+
+def outlives(holder: Op, store: Store) -> bool:
+    """Is the store in a loop that the holder was made outside of?"""
+    inner, outer = store.op.loops, holder.loops
+    return len(inner) > len(outer) and inner[: len(outer)] == outer
+
+
+def _is_bound(holder: Op) -> bool:
+    """Does a name or an object hold it, or is it used up in the expression that makes it?"""
+    return any(user.name in ("bind", "store", "return") for user in holder.uses)
+
+
+def _bound_name(holder: Op) -> str:
+    names = [user.path for user in holder.uses if user.name in ("bind", "store") and user.path]
+    return names[0] if names else "the list"
+
+
+def _holder_sinks(flow: FunctionFlow, holder: Op, kind: str) -> frozenset[Sink]:
+    own = flow.program.callers.sinks(flow, holder)
+    if kind in ("attribute", "global") and holder.path is not None:
+        attribute = holder.path.rpartition(".")[2]
+        own |= flow.program.callers.attribute_sinks(flow.info.path, attribute)
+        return own - {Sink.ATTRIBUTE, Sink.GLOBAL}
+    return own
+
+
+def _cleared(flow: FunctionFlow, stores: list[Store], name: str) -> bool:
+    """Is the holder emptied, deleted or bound anew inside the loop or call in which it is filled?"""
+    loops = max(len(s.op.loops) for s in stores)
+    filling = {s.op for s in stores}
+    for op in flow.named("clear", "del", "store", "bind"):
+        if op.path == name and len(op.loops) >= loops and op not in filling:
+            if op.name in ("clear", "del") or op.value.kind in (Kind.CONTAINER, Kind.HOST):
+                return True
+    return False
+
+
+def _kept_by_callee(flow: FunctionFlow, call: Op) -> Iterator[HolderClosed]:
+    """A project function that leaves its argument in an object, a container argument or a global."""
+    for kept, holder, arguments in call.kept:
+        stores = _attached(flow, [Store(call, a.value, a.node, kept.how) for a in arguments])
+        if not stores or (holder is not None and _forgotten(call, holder.value.defs)):
+            continue
+        path = flow.program.path_of(holder)
+        attribute = kept.path.partition(".")[2]
+        if holder is not None and not attribute:
+            continue  # a container argument: the store is recorded in the caller's holder
+        name = f"{path}.{attribute}" if path and attribute else kept.path
+        maker = holder.value.defs[0] if holder is not None and holder.value.defs else call
+        sinks = flow.program.callers.attribute_sinks(flow.info.path, name.rpartition(".")[2])
+        yield HolderClosed(flow, maker, name, "attribute" if attribute else "global", stores,
+                           sinks - {Sink.ATTRIBUTE, Sink.GLOBAL}, by_callee=True)
+
+
+def _forgotten(call: Op, makers: tuple[Op, ...]) -> bool:
+    """Is the object that keeps made anew in each iteration of the call's loop?"""
+    return bool(makers) and all(m.loops == call.loops and m.name == "construct" for m in makers) and bool(call.loops)
+
+
+# -- running totals -------------------------------------------------------------------------------------------------
+
+
+def _accumulator(flow: FunctionFlow, op: Op) -> Iterator[HolderClosed]:
+    """`total = total + x`: arithmetic that comes round to itself through the loop."""
+    if not _outermost(op):
+        return
+    cycle = _cycle(op)
+    if cycle is None:
+        return
+    added = [a for member in cycle for a in (member.arguments or []) if not any(d in cycle for d in a.value.defs)]
+    added = [a for a in added if not _depends_on(a.value, op)]
+    stores = _attached(flow, [Store(op, a.value, a.node, "accumulate") for a in added])
+    name = next((u.path for u in op.uses if u.name in ("bind", "store") and u.path), None)
+    if not stores or name is None or Kind.CONTAINER in (s.value.kind for s in stores):
+        return
+    yield HolderClosed(flow, op, name, "accumulator", stores, flow.program.callers.sinks(flow, op))
+
+
+def _depends_on(value: Value, op: Op) -> bool:
+    """Is `value` itself computed from the total? Then it is a recurrence, not a sum."""
+    return op in set(closure(value.defs, lambda o: o.inputs if o.passes else ()))
+
+
+def _outermost(op: Op) -> bool:
+    """Does a name or attribute hold the result directly?"""
+    return any(user.name in ("bind", "store") for user in op.uses)
+
+
+def _cycle(op: Op) -> set[Op] | None:
+    """The arithmetic operations on a way from `op` back to itself; None where there is none."""
+    ahead = set(closure(op.uses, lambda o: o.uses if o.name in ARITHMETIC else ()))
+    if op.carried:
+        return {op}
+    if op not in ahead:
+        return None
+    behind = set(closure([op], lambda o: o.inputs if o.name in ARITHMETIC else ()))
+    return {o for o in ahead & behind if o.name in ARITHMETIC}

@@ -205,6 +205,7 @@ def test_swap_calls(before: str, after: str | None) -> None:
         ("y = «f(x)»", "(a), (b)", "y = ((a), (b))"),
         ("y = «f(x)»", "(a, b)", "y = (a, b)"),
         ("y = («f(x)»).z", "a, b", "y = (a, b).z"),
+        ("y = «f(x)».z", "(a, b),", "y = ((a, b),).z"),
         ("y = «f(x)»", "z := 1", "y = (z := 1)"),
         ("g(«f(x)»)", "i for i in x", "g((i for i in x))"),
         ("y = «f(x)»", "a +\n b", "y = (a +\n b)"),
@@ -314,7 +315,7 @@ def with_call_on(program: bytes, unit: Unit, node: cst.CSTNode) -> str:
     return ast.dump(Filled().visit(tree))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(text=EXPRESSIONS, data=st.data())
 def test_call_method_binds_to_exactly_the_node(text: str, data: st.DataObject) -> None:
     """Whatever expression of a program gets the call, the program's tree is the old one with that node wrapped."""
@@ -332,7 +333,7 @@ def test_call_method_binds_to_exactly_the_node(text: str, data: st.DataObject) -
         assert ast.dump(ast.parse(apply(program, [fix])[0])) == expected
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(text=EXPRESSIONS, new=EXPRESSIONS, data=st.data())
 def test_replaced_text_stays_one_expression(text: str, new: str, data: st.DataObject) -> None:
     """Whatever text replaces whatever node, the tree is the old one with the text's own tree in the node's place."""

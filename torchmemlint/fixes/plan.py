@@ -100,7 +100,7 @@ class Ground:
         object.__setattr__(self, "first", rows[function.first_line - 1] if function.name else 0)
 
     def refuse_unfaithful(self) -> None:
-        """Refused where the tree is not the text, so that spans are off; a carriage return lost at its end is no harm."""
+        """Refused where tree and text differ, so that spans are off; a carriage return lost at the end is no harm."""
         unit = self.unit
         if unit.faithful:
             return

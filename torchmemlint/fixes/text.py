@@ -76,11 +76,11 @@ def text_shape(text: str) -> Shape:
 def _alone_is(text: str, kind: type[ast.expr]) -> bool:
     """Whether the text is such an expression even between brackets, so that its parentheses are its own."""
     try:
-        body = ast.parse(f"x = [\n{text}\n]").body[0]
+        body = ast.parse(f"x = [\n{text}\n, 0]").body[0]
     except SyntaxError:
         return False
     value = body.value if isinstance(body, ast.Assign) else None
-    return isinstance(value, ast.List) and len(value.elts) == 1 and isinstance(value.elts[0], kind)
+    return isinstance(value, ast.List) and len(value.elts) == 2 and isinstance(value.elts[0], kind)
 
 
 def _is_wrapped(text: str) -> bool:

@@ -70,7 +70,7 @@ class Callers:
             if flow is None:
                 unseen = True
                 continue
-            found = [op for op in flow.ops if op.callee in wanted and self._same(op, info)]
+            found = [op for op in flow.ops if op.callee in wanted and op.name != "argument" and self._same(op, info)]
             calls += [CallSite(flow, op) for op in found]
             unseen = unseen or self._escapes(flow, key)
         return Sites(tuple(calls), bool(calls) and not unseen)

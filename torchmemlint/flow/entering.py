@@ -1,0 +1,61 @@
+"""What enters a function from outside: does a value carry a graph once the arguments of the known calls are put in?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchmemlint.flow.graph import Mode, Op, closure, fact
+from torchmemlint.flow.values import Fact, Kind, Value
+
+if TYPE_CHECKING:
+    from torchmemlint.flow.function import FunctionFlow
+
+DEPTH = 4  # calls of calls that are asked
+
+
+def entering(flow: FunctionFlow, value: Value, depth: int = 0) -> Fact:
+    """Does `value` carry a graph? YES if it does by itself or in one known call; NO only if every call is known."""
+    known = fact(value)
+    if known is Fact.YES or not value.params or value.kind is Kind.HOST:
+        return known
+    if depth >= DEPTH:
+        return Fact.MAYBE
+    facts = {argument(flow, position, depth) for position in value.params}
+    return max(facts, default=known)
+
+
+def argument(flow: FunctionFlow, position: int, depth: int = 0) -> Fact:
+    """The same for a parameter of the function; MAYBE where no call of it is known."""
+    callers, info = flow.program.callers, flow.info
+    sites = callers.sites(info)
+    facts = set()
+    for site in sites.calls:
+        bound = callers.bound(info, site.op)
+        given = bound[position] if position < len(bound) else None
+        if given is None:
+            continue
+        grad_off = site.op.mode is Mode.OFF
+        facts.add(Fact.NO if grad_off else entering(site.flow, given.value, depth + 1))
+    if Fact.YES in facts:
+        return Fact.YES
+    return Fact.NO if facts == {Fact.NO} else Fact.MAYBE
+
+
+def entries(ops: set[Op]) -> list[Value]:
+    """The values from outside (parameters, attributes, globals) whose graphs may go on into these operations."""
+    found = []
+    for op in ops:
+        values = [a.value for a in op.arguments]
+        if op.receiver is not None and (op.name.startswith("torch.") or op.name in ("arith", "item", "iter")):
+            values.append(op.receiver)
+        found += [v for v in values if v.kind not in (Kind.HOST, Kind.MODULE) and any(_outer(d) for d in v.defs)]
+    return found
+
+
+def _outer(op: Op) -> bool:
+    return op.name in ("param", "load") and op.value.kind in (Kind.UNKNOWN, Kind.TENSOR, Kind.CONTAINER)
+
+
+def behind(op: Op, through: frozenset[str]) -> set[Op]:
+    """Everything that `op` is computed from, walking on through the operations with these names only."""
+    return set(closure([op], lambda o: o.inputs if o.name in through or o is op else ()))

@@ -1,0 +1,123 @@
+"""Graphs that a backward call keeps (`retain_graph`, `create_graph`): is what it keeps ever walked again?"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from torchmemlint.flow.entering import entering, entries
+from torchmemlint.flow.graph import Op, Sink, closure, downstream, sinks, upstream
+from torchmemlint.flow.values import Fact, Kind
+
+if TYPE_CHECKING:
+    from torchmemlint.flow.function import FunctionFlow
+
+LEAVES = frozenset({"param", "load", "batch", "parameters", "construct", "iter", "item", "literal.list", "literal.tuple",
+                    "literal.dict", "store", "bind", "comprehension", "function"})
+OUT_OF_SIGHT = frozenset({Sink.UNKNOWN_CALL, Sink.ATTRIBUTE, Sink.GLOBAL, Sink.RETURNED, Sink.YIELDED})
+
+
+class Again(Enum):
+    """Is a kept graph walked again?"""
+
+    NEVER = "never"
+    NOT_LAST = "in all iterations but the last"
+    PARTLY = "only a part of it"
+    YES = "yes"
+    UNSEEN = "perhaps, by code out of sight"
+
+
+def flag(op: Op, name: str) -> bool:
+    """Is the keyword `name` of a backward call the literal True?"""
+    return any(a.name == name and a.value.const is True for a in op.arguments)
+
+
+def walked(op: Op) -> set[Op]:
+    """The operations whose saved tensors a backward call walks."""
+    roots = op.receiver.defs if op.receiver is not None else ()
+    return {o for root in roots for o in upstream(root) if o.name not in LEAVES}
+
+
+def again(flow: FunctionFlow, op: Op) -> Again:
+    """Who needs the graph that the backward call `op` keeps?"""
+    mine = walked(op)
+    shared = set().union(*(mine & _reached(other) for other in _others(flow, op)), set())
+    if shared:
+        forwards = {o for o in mine if o.name == "module"}
+        return Again.PARTLY if forwards - shared and shared & forwards else Again.YES
+    if _over_members(op):
+        return Again.NOT_LAST
+    if not mine or _comes_round(mine, op):
+        return Again.YES
+    if any(entering(flow, value) is not Fact.NO for value in entries(mine)) or _leaves(flow, op, mine):
+        return Again.UNSEEN
+    return Again.NEVER
+
+
+def _others(flow: FunctionFlow, op: Op) -> list[Op]:
+    """Calls that may walk a graph after `op`, or before it in a loop around both."""
+    found = []
+    for other in flow.ops:
+        walks = other.name == "backward" or (other.name == "argument" and Sink.BACKWARD in other.sunk)
+        if other is op or not walks or other.node is op.node:
+            continue
+        if other.order > op.order or set(other.loops) & set(op.loops):
+            found.append(other)
+    return found
+
+
+def _reached(other: Op) -> set[Op]:
+    if other.name == "backward":
+        return walked(other)
+    return {o for maker in other.inputs for o in upstream(maker) if o.name not in LEAVES}
+
+
+def _over_members(op: Op) -> bool:
+    """Does a loop hand its backward one loss after the other out of a container made before the loop?"""
+    if not op.loops or op.receiver is None:
+        return False
+    inner = op.loops[-1]
+    through = frozenset({"iter", "item", "arith", "read"})
+    behind = closure(op.receiver.defs, lambda o: o.inputs if o.name in through else ())
+    members = [o for o in behind if o.name == "iter" and o.loops and o.loops[-1] == inner]
+    return any(maker.name != "batch" and maker.value.kind is not Kind.LOADER and inner not in maker.loops
+               for member in members for maker in member.inputs)
+
+
+def _comes_round(mine: set[Op], op: Op) -> bool:
+    """Is a part of the graph made before the loop, or carried from an earlier iteration? Then the next one walks it."""
+    if not op.loops:
+        return False
+    inner = op.loops[-1]
+    if any(inner not in o.loops and o.value.graph is not Fact.NO for o in mine):
+        return True
+    return any(o.carried or o in set(closure(o.inputs, lambda x: x.inputs if x.passes else ())) for o in mine)
+
+
+def _leaves(flow: FunctionFlow, op: Op, mine: set[Op]) -> bool:
+    """Does a part of the graph leave the function towards code that may walk it?"""
+    for maker in mine:
+        ends = sinks(maker)
+        if ends & {Sink.ATTRIBUTE, Sink.GLOBAL, Sink.YIELDED}:
+            return True
+        if Sink.RETURNED in ends and flow.program.callers.returned(flow) & (OUT_OF_SIGHT | {Sink.BACKWARD}):
+            return True
+    later = (user for maker in mine for user in maker.uses if user.order > op.order)
+    return any(user.name == "?call" for user in later)
+
+
+def second_order(flow: FunctionFlow, op: Op) -> tuple[Again, str | None]:
+    """Is the graph of gradients (`create_graph=True`) walked? The name is of a caller that does not walk it."""
+    callers = flow.program.callers
+    own = {user for user in downstream(op) if user.node is op.node}  # the same call in the next iteration
+    ends = {sink for user in set(downstream(op)) - own for sink in user.sunk}
+    if Sink.BACKWARD in ends:
+        return Again.YES, None
+    if Sink.RETURNED not in ends:
+        return (Again.UNSEEN if ends & OUT_OF_SIGHT else Again.NEVER), None
+    sites = callers.sites(flow.info)
+    idle = [site for site in sites.calls if not callers.sinks(site.flow, site.op) & (OUT_OF_SIGHT | {Sink.BACKWARD})]
+    if not idle:
+        return Again.UNSEEN, None
+    everyone = sites.complete and len(idle) == len(sites.calls) and not ends & (OUT_OF_SIGHT - {Sink.RETURNED})
+    return (Again.NEVER if everyone else Again.PARTLY), idle[0].flow.info.qualname or "the module body"

@@ -93,13 +93,23 @@ def _witness(f: Frame, func: cst.Attribute, base: Value) -> None:
     """A method's name proves the kind of an unknown receiver."""
     if base.kind is not Kind.UNKNOWN:
         return
-    path = dotted(func.value)
+    receiver = _behind(func.value)
+    path = dotted(receiver)
     if path is None:
         return
     if func.attr.value in MODULE_EVIDENCE:
         f.evidence[path] = Kind.MODULE
+        if receiver is not func.value:
+            f.unsettled.add(path)  # what the call before gave is known only in a second run
     elif func.attr.value in OPTIMIZER_EVIDENCE:
         f.evidence.setdefault(path, Kind.OPTIMIZER)
+
+
+def _behind(node: cst.BaseExpression) -> cst.BaseExpression:
+    """`net` for `net.to(device).half()`: methods that give the module itself."""
+    while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in modules.SELF:
+        node = node.func.value
+    return node
 
 
 def _host_method(f: Frame, node: cst.Call, base: Value, args: list[Argument]) -> Value:

@@ -19,7 +19,7 @@ DISTINCTIVE = frozenset(
     masked_fill_ index_select gather scatter scatter_add unbind flatten data_ptr new_zeros new_ones new_tensor
     sqrt exp pow topk unfold retain_grad register_hook bfloat16 half float double long clamp type_as view_as
     narrow baddbmm addmm einsum mean sum std var norm abs square log cumsum argsort argmin eq ne gt lt ge le
-    numpy tolist t chunk""".split()
+    numpy tolist t chunk repeat_interleave tile copy_ logsumexp index_add index_copy masked_select tril triu""".split()
 )
 AMBIGUOUS = frozenset("sum mean std var view repeat item copy sort index eq t chunk split max min any all abs log".split())
 LAYOUTS = {"contiguous": Layout.CONTIGUOUS, "strided": Layout.STRIDED}

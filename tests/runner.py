@@ -61,18 +61,13 @@ def shows(effect: str, bad: Usage, good: Usage) -> bool:
     raise ValueError(f"no such effect: {effect}")
 
 
-def cured(effect: str, fixed: Usage, good: Usage) -> bool:
-    """Is `fixed`, in the measure of `effect`, as good as `good`?"""
-    if effect == "grows":
-        return fixed.slope <= max(good.slope, 0) * 1.1 + 64 * KIB
+def cured(effect: str, bad: Usage, fixed: Usage, good: Usage) -> bool:
+    """Does `fixed` give back at least nine tenths of what `bad` wastes, in the measure of `effect`?"""
     if effect == "none":
         return _equal(fixed, good)
-    ours, theirs = {
-        "peak": (fixed.peak, good.peak),
-        "held": (fixed.held, good.held),
-        "copies": (fixed.allocated, good.allocated),
-    }[effect]
-    return ours <= theirs * 1.1 + 64 * KIB
+    measure = {"grows": "slope", "peak": "peak", "held": "held", "copies": "allocated"}[effect]
+    worst, ours, best = (float(getattr(usage, measure)) for usage in (bad, fixed, good))
+    return ours - best <= 0.1 * max(worst - best, 0) + 16 * KIB
 
 
 def _equal(a: Usage, b: Usage) -> bool:

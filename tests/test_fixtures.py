@@ -107,4 +107,5 @@ def test_the_fix_keeps_the_result_and_cures(path: Path) -> None:
     after, good = run(load(path, mended(path)), "bad"), measured(path, "good")
     assert same(after.value, good.value)
     if constant(path, "FIX") != "numbers":
-        assert cured(constant(path, "EFFECT"), after.usage, good.usage), (after.usage, good.usage)
+        bad = measured(path, "bad")
+        assert cured(constant(path, "EFFECT"), bad.usage, after.usage, good.usage), (after.usage, good.usage)

@@ -1,4 +1,4 @@
-"""The list belongs to an enclosing function."""
+"""The list belongs to an enclosing function: one that still runs, or one whose closure lives on."""
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -8,7 +8,7 @@ def train(model, optimizer, loader):
     scores = []
 
     def keep(value):
-        scores.append(value)  # expect: TML104
+        scores.append(value)  # expect: TML101  # allow: TML104
 
     for x, y in loader:
         out = model(x)
@@ -25,7 +25,7 @@ def make_average():
 
     def add(value):
         nonlocal total
-        total += value  # expect: TML104
+        total += value  # allow: TML104
         return float(total)
 
     return add
@@ -39,7 +39,7 @@ def follow(model, optimizer, loader):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        print(add(out.softmax(1).amin(1).mean()))
+        print(add(out.softmax(1).amin(1).mean()))  # expect: TML104
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ def targets(model, x, y):
     wanted = torch.tensor(q.amax(1))  # expect: TML305
     shifted = th.tensor(q + 1, dtype=torch.float32)  # expect: TML305
     again = tensor(q.mean())  # expect: TML305
-    copied = torch.as_tensor(q).clone()  # expect: TML305
+    copied = torch.as_tensor(q).clone()  # expect: TML305  # allow: TML303
     return F.huber_loss(model(x).amax(1), wanted + shifted.amax() + again + copied.mean())
 
 

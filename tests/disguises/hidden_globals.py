@@ -22,7 +22,7 @@ class Probe(nn.Module):
 
 
 def remember(value, store={}):
-    store[len(store)] = value  # expect: TML104
+    store[len(store)] = value  # allow: TML104
     return len(store)
 
 
@@ -33,7 +33,7 @@ def step(model, optimizer, x, y):
     loss.backward()
     optimizer.step()
     step.margins.append(out.softmax(1).amax(1).mean())  # expect: TML104
-    return remember(out.softmax(1).var())
+    return remember(out.softmax(1).var())  # expect: TML104
 
 
 step.margins = []

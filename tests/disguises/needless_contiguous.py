@@ -45,7 +45,7 @@ class Head(nn.Module):
 def merge(q, heads):
     b, n, c = q.size()
     q = torch.cat([q, q], dim=-1).view(b, n, heads, -1).permute(0, 2, 1, 3).contiguous()
-    q = q.flatten(0, 1)
+    q = q.view(b * heads, n, -1)
     return torch.bmm(q, q.mT).contiguous().sum()  # expect: TML301
 
 

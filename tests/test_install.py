@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -22,7 +23,9 @@ else:
 
 ROOT = Path(__file__).parent.parent
 SECONDS = 600
-pytestmark = pytest.mark.xdist_group("install")  # built once, and never twice at a time in one folder
+NOT_COPIED = shutil.ignore_patterns(
+    ".git", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis", "build", "dist", ".venv"
+)
 
 
 def python_packages() -> set[str]:
@@ -38,10 +41,10 @@ def settings() -> dict[str, object]:
     return found
 
 
-def source_files(*folders: str) -> set[str]:
-    """The Python files under folders of the checkout, relative to it."""
-    files = (p for folder in folders for p in (ROOT / folder).rglob("*.py"))
-    return {p.relative_to(ROOT).as_posix() for p in files if "__pycache__" not in p.parts}
+def source_files(root: Path, *folders: str) -> set[str]:
+    """The Python files under folders of a checkout, relative to it."""
+    files = (p for folder in folders for p in (root / folder).rglob("*.py"))
+    return {p.relative_to(root).as_posix() for p in files if "__pycache__" not in p.parts}
 
 
 def installed_names(files: Iterable[str]) -> set[str]:
@@ -54,7 +57,7 @@ def test_the_package_list_is_the_tree() -> None:
 
 
 def test_python_3_10_can_parse_the_package() -> None:
-    for path in source_files("torchmemlint", "rules"):
+    for path in source_files(ROOT, "torchmemlint", "rules"):
         ast.parse((ROOT / path).read_text(encoding="utf-8"), path, feature_version=(3, 10))
 
 
@@ -81,27 +84,33 @@ def environment(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the checkout: builds write into the tree, and tests run at the same time."""
+    return Path(shutil.copytree(ROOT, tmp_path_factory.mktemp("checkout") / "torchmemlint", ignore=NOT_COPIED))
+
+
+@pytest.fixture(scope="module")
+def built(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """(sdist, wheel made from that sdist)."""
     out = tmp_path_factory.mktemp("dist")
-    run(sys.executable, "-m", "build", "--outdir", out, ROOT, cwd=out)
+    run(sys.executable, "-m", "build", "--outdir", out, checkout, cwd=out)
     (sdist,), (wheel,) = out.glob("*.tar.gz"), out.glob("*.whl")
     return sdist, wheel
 
 
 @pytest.mark.slow
-def test_the_wheel_holds_every_module_rule_and_fixture(built: tuple[Path, Path]) -> None:
+def test_the_wheel_holds_every_module_rule_and_fixture(checkout: Path, built: tuple[Path, Path]) -> None:
     names = set(zipfile.ZipFile(built[1]).namelist())
-    assert installed_names(source_files("torchmemlint", "rules", "fixtures")) <= names
+    assert installed_names(source_files(checkout, "torchmemlint", "rules", "fixtures")) <= names
     assert {"torchmemlint/py.typed", "torchmemlint/rules/py.typed", "torchmemlint/knowledge/ops.json"} <= names
     assert {name.partition("/")[0].partition("-")[0] for name in names} == {"torchmemlint"}
 
 
 @pytest.mark.slow
-def test_the_sdist_holds_what_the_tests_need(built: tuple[Path, Path]) -> None:
+def test_the_sdist_holds_what_the_tests_need(checkout: Path, built: tuple[Path, Path]) -> None:
     with tarfile.open(built[0]) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert source_files("torchmemlint", "rules", "fixtures", "tests") <= names
+    assert source_files(checkout, "torchmemlint", "rules", "fixtures", "tests") <= names
     assert {"LICENSE", "README.md", "pyproject.toml", "requirements-dev.txt", ".ci/run"} <= names
 
 
@@ -112,11 +121,11 @@ PROBE = (
 )
 
 
-def works(programs: Path, folder: Path) -> Path:
+def works(programs: Path, folder: Path, checkout: Path) -> Path:
     """Use an installation from `folder`, outside the checkout; returns the package's folder."""
     listed = run(programs / "torchmemlint", "rules", cwd=folder)
     file, rules, fixtures = run(programs / "python", "-c", PROBE, cwd=folder).rsplit(maxsplit=2)
-    stems = [p.name.partition("_")[0].upper() for p in (ROOT / "rules").glob("tml*.py")]
+    stems = [p.name.partition("_")[0].upper() for p in (checkout / "rules").glob("tml*.py")]
     assert [code for code in stems if code not in listed] == []
     assert int(rules) == int(fixtures) == len(stems)
     assert "torchmemlint" in run(programs / "torchmemlint", "--version", cwd=folder)
@@ -126,19 +135,19 @@ def works(programs: Path, folder: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_the_wheel_works_in_a_fresh_environment(built: tuple[Path, Path], tmp_path: Path) -> None:
+def test_the_wheel_works_in_a_fresh_environment(checkout: Path, built: tuple[Path, Path], tmp_path: Path) -> None:
     programs = environment(tmp_path / "env")
     run(programs / "python", "-m", "pip", "install", "--quiet", built[1], cwd=tmp_path)
-    package = works(programs, tmp_path)
+    package = works(programs, tmp_path, checkout)
     assert tmp_path in package.parents
 
 
 @pytest.mark.slow
-def test_an_editable_installation_works_from_any_folder(tmp_path: Path) -> None:
+def test_an_editable_installation_works_from_any_folder(checkout: Path, tmp_path: Path) -> None:
     programs = environment(tmp_path / "env")
-    run(programs / "python", "-m", "pip", "install", "--quiet", "-e", ROOT, cwd=tmp_path)
-    assert works(programs, tmp_path) == ROOT / "torchmemlint"
-    assert "torchmemlint" in run(programs / "python", "-m", "torchmemlint", "--version", cwd=ROOT)
+    run(programs / "python", "-m", "pip", "install", "--quiet", "-e", checkout, cwd=tmp_path)
+    assert works(programs, tmp_path, checkout) == checkout / "torchmemlint"
+    assert "torchmemlint" in run(programs / "python", "-m", "torchmemlint", "--version", cwd=checkout)
     run(programs / "python", "-m", "torchmemlint.dev", "--help", cwd=tmp_path)
 
 

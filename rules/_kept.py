@@ -7,14 +7,15 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from torchmemlint import knowledge
 from torchmemlint.findings import Place, Severity
 from torchmemlint.fixes import Plan, call_method, combine
 from torchmemlint.flow.events import HolderClosed
-from torchmemlint.flow.graph import Op, Sink, Store, fact, freed, origin
+from torchmemlint.flow.graph import Sink, Store, fact, freed, origin
+from torchmemlint.flow.keeping import whole_buffer
 from torchmemlint.flow.values import Fact, Kind, Value
 
 NEEDED = frozenset({Sink.BACKWARD})
+BUFFER = "the whole elementwise buffer of its loss, on whose storage the scalar lies, also when detached"
 OUT_OF_SIGHT = frozenset({Sink.RETURNED, Sink.YIELDED, Sink.UNKNOWN_CALL, Sink.ATTRIBUTE, Sink.GLOBAL})
 
 
@@ -40,12 +41,23 @@ def verdicts(event: HolderClosed) -> Iterator[Verdict]:
         return
     visible = not event.sinks & OUT_OF_SIGHT
     for store in event.stores:
-        if fact(store.value) is not Fact.YES or _handed_to_backward_elsewhere(store):
+        if _handed_to_backward_elsewhere(store):
             continue
-        severity, what = cost(store.value)
-        if not visible:
-            severity = Severity.HINT
-        yield Verdict(store, severity, what, mend(store, safe=visible), related(event, store))
+        if fact(store.value) is Fact.YES:
+            severity, what = cost(store.value)
+            fix = mend(store, safe=visible)
+        elif whole_buffer(store.value) is not None and store.how != "accumulate":
+            severity, what, fix = Severity.WARNING, BUFFER, clone(store)
+        else:
+            continue
+        yield Verdict(store, severity if visible else Severity.HINT, what, fix, related(event, store))
+
+
+def clone(store: Store) -> Plan | None:
+    """A clone of a scalar has a storage of its own."""
+    if store.value_node is None or store.value.kind is not Kind.TENSOR:
+        return None
+    return Plan("keep a copy of the scalar alone", call_method(store.value_node, "clone").steps)
 
 
 def _handed_to_backward_elsewhere(store: Store) -> bool:
@@ -57,20 +69,13 @@ def cost(value: Value) -> tuple[Severity, str]:
     """Severity and the bytes that keeping `value` holds, by what is known of its backward and its size."""
     if not freed(value):
         return Severity.ERROR, "every activation of its forward pass"
-    if any(_whole_buffer(op) for op in value.defs):
-        return Severity.WARNING, "the whole elementwise buffer of its loss, which `.detach()` would keep too"
+    if whole_buffer(value) is not None:
+        return Severity.WARNING, BUFFER
     if value.scalar is Fact.YES:
         return Severity.HINT, "the nodes of its graph in host memory; its backward has freed the activations"
     if value.scalar is Fact.NO:
         return Severity.WARNING, "its own bytes on the device; its backward has freed the activations"
     return Severity.HINT, "its own bytes and the nodes of its graph; its backward has freed the activations"
-
-
-def _whole_buffer(op: Op) -> bool:
-    if op.name == "module" and op.callee is not None:
-        module = knowledge.module_fact(op.callee)
-        return module is not None and module.keeps_buffer
-    return op.name.startswith("torch.") and knowledge.saves_whole_buffer(op.name)
 
 
 def mend(store: Store, *, safe: bool) -> Plan | None:

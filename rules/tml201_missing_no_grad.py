@@ -61,7 +61,7 @@ class MissingNoGrad(Rule):
         op, flow = event.op, event.function
         if event.sinks & WANTED or fact(op.value) is not Fact.YES or flow.info.name in ("forward", "__call__"):
             return None
-        if flow.summary.backward:
+        if flow.summary.backward and not event.evaluation:
             return None  # training code: see TML203
         entered = flow.program.callers.entered(flow.info) if op.mode is Mode.ENTERED else Fact.YES
         if entered is Fact.NO:

@@ -40,13 +40,23 @@ def walk(f: Frame, node: cst.CSTNode, root: Value, args: list[Argument], base: V
     """Record a backward over `root`: proof that it carries a graph, and, unless retained, the end of its buffers."""
     op = f.op("backward", node, HOST, receiver=root, arguments=args, inputs=[base], passes=False, sunk=[Sink.BACKWARD])
     for maker in root.defs:
-        maker.proven = True
+        prove(maker)
     if not any(a.name in ("retain_graph", "create_graph") and a.value.const is not False for a in args):
         for maker in root.defs:
             for source in upstream(maker):
                 if op not in source.freed:
                     source.freed.append(op)
     return op
+
+
+def prove(op: Op) -> None:
+    """The result carries a graph; where only one operand can have brought it, so does that one's maker."""
+    while not op.proven:
+        op.proven = True
+        makers = [m for m in op.inputs if m.passes and m.value.fact is not Fact.NO and m.name not in ("param", "load")]
+        if op.value.graph is Fact.YES or not op.passes or len(makers) != 1 or op.name in ("module", "?call"):
+            return
+        op = makers[0]
 
 
 def grad(f: Frame, node: cst.Call, args: list[Argument]) -> Value:

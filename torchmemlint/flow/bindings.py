@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchmemlint.flow.dispatch import evaluate
 from torchmemlint.flow.frame import Frame, dotted
-from torchmemlint.flow.graph import Argument, Sink
+from torchmemlint.flow.graph import ARITHMETIC, Argument, Mode, Op, Sink, closure
 from torchmemlint.flow.holders import extend, holders_of, load, outliving
 from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value
 
@@ -53,9 +53,22 @@ def is_object_state(f: Frame, path: str) -> bool:
     return value is None or any(op.name in ("param", "load") for op in value.defs)
 
 
-def _attribute(f: Frame, target: cst.Attribute, value: Value, node: cst.BaseExpression | None, how: str) -> None:
+def store_attribute(
+    f: Frame, target: cst.Attribute, value: Value, node: cst.BaseExpression, call: cst.CSTNode
+) -> None:
+    """`setattr(obj, "name", value)`: the store stands at the call."""
+    _attribute(f, target, value, node, "assign", call)
+
+
+def _attribute(
+    f: Frame, target: cst.Attribute, value: Value, node: cst.BaseExpression | None, how: str,
+    place: cst.CSTNode | None = None,
+) -> None:
     base = evaluate(f, target.value)
     path = dotted(target)
+    if path is None and base.kind is Kind.CLASS:  # type(self).name = …
+        info = f.program.class_(base.name)
+        path = f"{info.name}.{target.attr.value}" if info is not None else None
     if target.attr.value == "requires_grad" and value.const is False:
         freeze(f, base)
     if target.attr.value in ("data", "grad") and base.kind is not Kind.INSTANCE:
@@ -66,8 +79,15 @@ def _attribute(f: Frame, target: cst.Attribute, value: Value, node: cst.BaseExpr
         return
     kind = Sink.GLOBAL if base.kind in (Kind.CLASS, Kind.FUNCTION) else Sink.ATTRIBUTE
     sunk = [kind] if kind is Sink.GLOBAL or is_object_state(f, path) else []
-    f.store(load(f, path, target, fresh=False, base=base), target, value, node, how, sunk=sunk, path=path)
+    holder = load(f, path, target, fresh=False, base=base)
+    how = "accumulate" if how == "assign" and _adds_to(holder, value) else how
+    f.store(holder, place or target, value, node, how, sunk=sunk, path=path)
     f.bind(path, value)
+
+
+def _adds_to(holder: Op, value: Value) -> bool:
+    """Is the value computed by arithmetic from what the attribute held (`self.x = 0.9 * self.x + y`)?"""
+    return holder in closure(value.defs, lambda o: o.inputs if o.name in ARITHMETIC else ())
 
 
 def freeze(f: Frame, parameter: Value) -> None:
@@ -127,6 +147,12 @@ def member(value: Value) -> Value:
     return Value(kind=kind, graph=value.graph, params=value.params, defs=value.defs, device=value.device)
 
 
+def _kept_graph(f: Frame, old: Value) -> dict[str, Any]:
+    """In place under no_grad a tensor stays what it was: a leaf that requires grad still does."""
+    keeps = f.state.mode is Mode.OFF and old.kind is Kind.TENSOR
+    return {"graph": old.graph, "params": old.params} if keeps else {}
+
+
 def augment(f: Frame, node: cst.AugAssign) -> None:
     """`target op= value`."""
     value = evaluate(f, node.value)
@@ -138,7 +164,7 @@ def augment(f: Frame, node: cst.AugAssign) -> None:
     if old.kind is Kind.HOST and value.kind is Kind.HOST:
         new = HOST
     elif old.kind is Kind.TENSOR or value.kind is Kind.TENSOR:
-        new = f.tensor([old, value], layout=old.layout,
+        new = f.tensor([old, value], **_kept_graph(f, old), layout=old.layout,
                        scalar=max(old.scalar, value.scalar) if old.kind is Kind.TENSOR else value.scalar)
     else:
         graph, params = f.derived([old, value])

@@ -168,11 +168,23 @@ class Callers:
         return self.result_sinks(flow.info, depth)
 
     def sinks(self, flow: FunctionFlow, op: Op) -> frozenset[Sink]:
-        """Where the graph of an operation's result ends, callers included."""
+        """Where the graph of an operation's result ends, callers and readers of attributes included."""
         ends = set(sinks(op))
         if Sink.RETURNED in ends:
             ends.discard(Sink.RETURNED)
             ends |= self.returned(flow)
+        return frozenset(ends)
+
+    def far_sinks(self, flow: FunctionFlow, op: Op) -> frozenset[Sink]:
+        """The same with attributes followed to all their readers in the project."""
+        ends = set(self.sinks(flow, op))
+        if Sink.ATTRIBUTE not in ends:
+            return frozenset(ends)
+        ends.discard(Sink.ATTRIBUTE)
+        for store in downstream(op):
+            if Sink.ATTRIBUTE in store.sunk:
+                attribute = (store.path or "").rpartition(".")[2]
+                ends |= self.attribute_sinks(flow.info.path, attribute) if attribute else {Sink.ATTRIBUTE}
         return frozenset(ends)
 
     # -- attributes ---------------------------------------------------------------------------------------------

@@ -136,7 +136,7 @@ def _unknown_method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, 
         tensor = replace(base, kind=Kind.TENSOR)
         return tensors.method(f, node, func, tensor, args) or _opaque(f, node, func, base, args)
     fact = knowledge.container_method(name)
-    if fact is not None and fact.stores is not None and not fact.reads and name != "update":
+    if fact is not None and fact.stores is not None and (not fact.reads or name == "setdefault") and name != "update":
         result = holders.method(f, node, func, holders.unknown_holder(base), args)
         return result if result is not None else HOST
     if knowledge.detaching_call(name):

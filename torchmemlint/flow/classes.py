@@ -56,11 +56,21 @@ class Classes:
                     break
         declared = self._declared(info, name)
         if not values:
-            return declared
+            shared = self.on_class(info, name) if declared.kind is Kind.UNKNOWN else None
+            return declared if shared is None else replace(shared, shared=True)
         value = values[0]
         for other in values[1:]:
             value = join(value, other)
         return declared if value.kind is Kind.UNKNOWN and declared.kind is not Kind.UNKNOWN else value
+
+    def on_class(self, info: ClassInfo, name: str) -> Value | None:
+        """The value of a class-level name that no constructor binds on the object."""
+        for owner in self.program.project.mro(info):
+            index = self.program.project.files[owner.path]
+            body = self.program.flow(index.functions[f"{index.module}:"]) if f"{index.module}:" in index.functions else None
+            if body is not None and name in body.frame.classes.get(owner.qualname, {}):
+                return self._outside(body.frame.classes[owner.qualname][name])
+        return None
 
     def _declared(self, info: ClassInfo, name: str) -> Value:
         for owner in self.program.project.mro(info):
@@ -92,6 +102,8 @@ class Classes:
         for store in stores[1:]:
             value = join(value, store.value)
         value = self._settled(method, value, stores)
+        if value.kind is Kind.UNKNOWN and flow.frame.evidence.get(path) is Kind.MODULE:
+            value = replace(value, kind=Kind.MODULE, trainable=Fact.YES)
         if path in flow.frame.frozen:
             value = replace(value, trainable=Fact.NO)
         return self._outside(value)

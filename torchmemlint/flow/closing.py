@@ -36,7 +36,7 @@ def events(flow: FunctionFlow) -> Iterator[Event]:
 def _forward(flow: FunctionFlow, op: Op) -> Iterator[ForwardClosed]:
     if not runs_with_grad(flow, op) or op.receiver is None or op.receiver.trainable is Fact.NO or fact(op.value) is Fact.NO:
         return
-    yield ForwardClosed(flow, op, flow.program.callers.sinks(flow, op), _evaluates(flow, op))
+    yield ForwardClosed(flow, op, flow.program.callers.far_sinks(flow, op), _evaluates(flow, op))
 
 
 def _evaluates(flow: FunctionFlow, op: Op) -> bool:

@@ -77,7 +77,10 @@ def on_accelerator(flow: FunctionFlow, value: Value, path: str | None, before: i
     """Has the module been put on an accelerator by operation number `before` (by the function's end if None)?
 
     NO where it is moved to the CPU, MAYBE where no move is seen. A device held in a variable counts as an accelerator."""
-    moves = [op for op in _moves(flow, value, path) if before is None or op.order < before]
+    known = _moves(flow, value, path)
+    moves = [op for op in known if before is None or op.order < before]
+    if known and not moves:
+        return Fact.NO  # it is moved later
     if moves:
         target = moved_to(max(moves, key=lambda op: op.order))
         return Fact.NO if target in (CPU, "meta") else Fact.YES
@@ -162,3 +165,13 @@ def _assigned(flow: FunctionFlow, method: FunctionInfo, attribute: str, depth: i
         if known is not Fact.MAYBE:
             return known
     return Fact.MAYBE
+
+
+def placed_on(op: Op) -> str | None:
+    """The device on which an operation surely puts its result: a move, or a tensor made with `device=`."""
+    if op.name in MOVES:
+        return moved_to(op)
+    if op.name.startswith("torch."):
+        given = next((a for a in op.arguments if a.name == "device"), None)
+        return named(given) if given is not None and given.value.kind is not Kind.CONTAINER else None
+    return None

@@ -7,6 +7,7 @@ from typing import Any
 
 import libcst as cst
 
+from torchmemlint import knowledge
 from torchmemlint.flow import bindings, scope
 from torchmemlint.flow.dispatch import EXPRESSIONS, evaluate
 from torchmemlint.flow.frame import Closure, Frame, dotted
@@ -45,6 +46,8 @@ def attribute_of(f: Frame, node: cst.Attribute, base: Value, path: str | None) -
         return _tensor_attribute(f, node, base, name)
     if base.kind is Kind.HOST:
         return HOST
+    if base.kind is Kind.CONTAINER and knowledge.container_method(name) is not None and path is not None:
+        return Value(kind=Kind.FUNCTION, graph=Fact.NO, name=f"method:{name}", elements=(base,))
     if isinstance(base.elements, dict) and name in base.elements:
         return base.elements[name]
     if path is not None and base.kind is not Kind.CONTAINER:
@@ -123,6 +126,7 @@ def _binary(f: Frame, node: cst.BinaryOperation) -> Value:
         members = [*_known(left), *_known(right)] if isinstance(node.operator, cst.Add) else [*_known(left)]
         value = Value(kind=Kind.CONTAINER, graph=graph, params=params, name=left.name,
                       elements=tuple(members[:8]) or None)
+        return f.op("literal.list", node, value, inputs=[left, right]).value
     else:
         graph, params = f.derived([left, right])
         value = Value(kind=Kind.HOST if left.kind is right.kind is Kind.HOST else Kind.UNKNOWN, graph=graph, params=params)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import libcst as cst
 
 from torchmemlint import knowledge
-from torchmemlint.flow import backward, contexts, tensors
+from torchmemlint.flow import backward, bindings, contexts, holders, modules, tensors
 from torchmemlint.flow.dispatch import invoke, unknown
 from torchmemlint.flow.frame import Frame
 from torchmemlint.flow.graph import Argument, Sink
@@ -27,6 +27,9 @@ def call(f: Frame, node: cst.Call, callee: Value, args: Args) -> Value:
     special = SPECIAL.get(name)
     if special is not None:
         return special(f, node, args)
+    stored = knowledge.container_function(name)
+    if stored is not None and (stored.holder or 0) < len(args):
+        return holders.function(f, node, stored, args)
     effect = knowledge.context_effect(name)
     if effect in ("off", "on", "argument"):
         return contexts.context(f, node, effect, name, args)
@@ -236,8 +239,31 @@ def _parameter(f: Frame, node: cst.Call, args: Args) -> Value:
     return f.op("parameter", node, value, arguments=args, passes=False, callee="torch.nn.Parameter").value
 
 
+def _setattr(f: Frame, node: cst.Call, args: Args) -> Value:
+    """setattr(obj, "name", value) is an assignment."""
+    if len(args) == 3 and isinstance(args[1].value.const, str) and args[1].value.const.isidentifier():
+        target = cst.Attribute(args[0].node, cst.Name(args[1].value.const))
+        bindings.store_attribute(f, target, args[2].value, args[2].node, node)
+    return HOST
+
+
+def _type(f: Frame, node: cst.Call, args: Args) -> Value:
+    """type(obj): its class."""
+    known = args and args[0].value.kind in (Kind.INSTANCE, Kind.MODULE) and f.program.class_(args[0].value.name)
+    return Value(kind=Kind.CLASS, graph=Fact.NO, name=args[0].value.name) if known else UNKNOWN
+
+
+def _functional_call(f: Frame, node: cst.Call, args: Args) -> Value:
+    """torch.func.functional_call(module, parameters, args): the module's forward with other parameters."""
+    return modules.forward(f, node, replace(args[0].value, kind=Kind.MODULE), args[1:]) if args else UNKNOWN
+
+
 SPECIAL: dict[str, Callable[[Frame, cst.Call, Args], Value]] = {
     "torch.autograd.Variable": _variable,
+    "setattr": _setattr,
+    "type": _type,
+    "torch.func.functional_call": _functional_call,
+    "torch.nn.utils.stateless.functional_call": _functional_call,
     "torch.nn.Parameter": _parameter,
     "torch.nn.parameter.Parameter": _parameter,
     "super": _super,

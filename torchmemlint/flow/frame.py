@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, link
+from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, link, proven
 from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, join
 
 if TYPE_CHECKING:
@@ -88,6 +88,7 @@ class Frame:
     statement: cst.CSTNode | None = None
     shared: frozenset[str] = frozenset()  # names declared global (or nonlocal at depth 0)
     exits: list[list[State]] = field(default_factory=list)  # of each loop around: states at break / continue
+    classes: dict[str, dict[str, Value]] = field(default_factory=dict)  # of a module body: class-level names
     anchors: dict[str, cst.CSTNode] = field(default_factory=dict)  # path -> the node of its first load
     table: dict[tuple[cst.CSTNode, str], Op] = field(default_factory=dict)
     _numbers: dict[int, int] = field(default_factory=dict)
@@ -131,7 +132,8 @@ class Frame:
         graph, params = Fact.NO, frozenset[int]()
         for value in values:
             if value is not None:
-                graph, params = graph.either(value.graph), params | value.params
+                own = Fact.YES if proven(value) else value.graph
+                graph, params = graph.either(own), params | value.params
         if self.state.mode is Mode.UNKNOWN and graph is Fact.YES:
             graph = Fact.MAYBE
         return graph, params

@@ -41,6 +41,13 @@ class Sink(Enum):
     HOST = "host"  # turned into Python or NumPy data
 
 
+ARITHMETIC = frozenset(
+    {"arith", "literal.list", "literal.tuple"}
+    | {f"torch.{n}" for n in "add add_ mul sub div lerp lerp_ maximum minimum cat concat hstack vstack stack".split()}
+)
+"""Operations through which a running total comes round to itself."""
+
+
 @dataclass(slots=True)
 class Argument:
     """An argument at a call: `name` of a keyword, "*"/"**" of a starred one, else None."""
@@ -158,9 +165,14 @@ def sinks(op: Op) -> frozenset[Sink]:
     return frozenset(sink for user in downstream(op) if user is not op for sink in user.sunk)
 
 
+def proven(value: Value) -> bool:
+    """Does a backward call prove that the value carries a graph, on every path?"""
+    return bool(value.defs) and all(op.proven for op in value.defs)
+
+
 def fact(value: Value) -> Fact:
     """Does `value` carry an autograd graph? A backward call on it is proof where its making is not understood."""
-    if value.graph is Fact.YES or (value.defs and all(op.proven for op in value.defs)):
+    if value.graph is Fact.YES or proven(value):
         return Fact.YES
     return value.fact
 

@@ -126,6 +126,26 @@ def method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: lis
     return HOST
 
 
+def bound_method(f: Frame, node: cst.Call, name: str, base: Value, args: list[Argument]) -> Value:
+    """A call of a container's method that was bound to a name (`push = scores.append`)."""
+    func = cst.Attribute(cst.Name("_"), cst.Name(name))
+    return method(f, node, func, base, args) or HOST
+
+
+def function(f: Frame, node: cst.Call, fact: knowledge.ContainerFact, args: list[Argument]) -> Value:
+    """A function that is given the container: `heapq.heappush(heap, x)`."""
+    holder = args[fact.holder or 0]
+    stored = args[fact.stores] if fact.stores is not None and fact.stores < len(args) else None
+    for root in holders_of(f, holder.node, holder.value):
+        if stored is not None:
+            f.store(root, node, stored.value, stored.node, "append", path=dotted(holder.node), sunk=outliving(root))
+    return f.op("read", node, _members_joined(holder.value), receiver=holder.value).value if fact.reads else HOST
+
+
+def _members_joined(container: Value) -> Value:
+    return Value(graph=container.graph, params=container.params)
+
+
 def _read_value(f: Frame, func: cst.Attribute, base: Value, args: list[Argument]) -> Value:
     members = _members(base)
     if func.attr.value in ("keys", "index", "count"):

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from torchmemlint import knowledge
 from torchmemlint.flow.events import HolderClosed
-from torchmemlint.flow.graph import Mode, Op, Sink, Store, closure, fact
+from torchmemlint.flow.graph import ARITHMETIC, Mode, Op, Sink, Store, closure, fact
 from torchmemlint.flow.values import Fact, Kind, Value
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
 
 LOCAL = frozenset({"literal.list", "literal.dict", "literal.set", "comprehension", "?call", "read", "copy", "construct"})
-ARITHMETIC = frozenset({"arith", "torch.add", "torch.add_", "torch.mul", "torch.lerp", "torch.sub", "torch.div"})
 
 
 def kept(flow: FunctionFlow, op: Op) -> Iterator[HolderClosed]:
@@ -35,8 +36,34 @@ def runs_with_grad(flow: FunctionFlow, op: Op) -> bool:
 
 def _attached(flow: FunctionFlow, stores: Sequence[Store]) -> list[Store]:
     """The stores whose values may carry a graph; none where every caller has grad off when they are made."""
-    found = [s for s in stores if fact(s.value) is not Fact.NO and s.value.kind is not Kind.HOST]
+    found = [_told(flow, s) for s in stores if fact(s.value) is not Fact.NO and s.value.kind is not Kind.HOST]
     return [s for s in found if not s.value.defs or any(runs_with_grad(flow, op) for op in s.value.defs)]
+
+
+def whole_buffer(value: Value) -> Op | None:
+    """The loss whose scalar result, this value or what it shares storage with, holds its whole elementwise buffer."""
+    for op in closure((*value.defs, *value.shares), lambda o: o.value.shares):
+        if op.name == "module" and op.callee is not None:
+            module = knowledge.module_fact(op.callee)
+            if module is not None and module.keeps_buffer:
+                return op
+        if op.name.startswith("torch.") and knowledge.saves_whole_buffer(op.name) and op.value.scalar is Fact.YES:
+            return op
+    return None
+
+
+def _told(flow: FunctionFlow, store: Store) -> Store:
+    """A value whose graph depends on a parameter: attached if a known caller passes an attached one."""
+    value = store.value
+    if fact(value) is not Fact.MAYBE or value.graph is not Fact.NO:
+        return store
+    callers = flow.program.callers
+    given = [callers.argument(flow.info, p) for p in value.params]
+    if not any(v.graph is Fact.YES for v in given):
+        return store
+    kind = given[0].kind if value.kind is Kind.UNKNOWN and len(given) == 1 else value.kind
+    told = replace(value, graph=Fact.YES, kind=kind)
+    return Store(store.op, told, store.value_node, store.how, store.nested)
 
 
 def _holder(flow: FunctionFlow, holder: Op) -> Iterator[HolderClosed]:
@@ -44,7 +71,7 @@ def _holder(flow: FunctionFlow, holder: Op) -> Iterator[HolderClosed]:
     stores = [s for s in holder.stores if kind != "container" or outlives(holder, s)]
     if kind is None or not stores or (holder.name == "comprehension" and not _is_bound(holder)):
         return
-    stores = _attached(flow, stores)
+    stores = _attached(flow, stores) or [s for s in stores if whole_buffer(s.value) is not None]
     if not stores:
         return
     name = holder.path or stores[0].op.path or _bound_name(holder)
@@ -63,7 +90,8 @@ def holder_kind(flow: FunctionFlow, holder: Op) -> str | None:
 
 
 def _is_global_object(holder: Op) -> bool:
-    return holder.receiver is not None and holder.receiver.kind in (Kind.CLASS, Kind.FUNCTION)
+    shared = holder.value.kind is Kind.CONTAINER and holder.value.shared
+    return shared or (holder.receiver is not None and holder.receiver.kind in (Kind.CLASS, Kind.FUNCTION))
 
 
 def outlives(holder: Op, store: Store) -> bool:
@@ -109,6 +137,8 @@ def _kept_by_callee(flow: FunctionFlow, call: Op) -> Iterator[HolderClosed]:
         if not stores or (holder is not None and _forgotten(call, holder.value.defs)):
             continue
         path = flow.program.path_of(holder)
+        if path is not None and path == "self" and flow.info.owner is not None:
+            continue  # the object's own method: the store itself is reported
         attribute = kept.path.partition(".")[2]
         if holder is not None and not attribute:
             continue  # a container argument: the store is recorded in the caller's holder
@@ -156,9 +186,7 @@ def _outermost(op: Op) -> bool:
 def _cycle(op: Op) -> set[Op] | None:
     """The arithmetic operations on a way from `op` back to itself; None where there is none."""
     ahead = set(closure(op.uses, lambda o: o.uses if o.name in ARITHMETIC else ()))
-    if op.carried:
-        return {op}
-    if op not in ahead:
+    if op not in ahead and not op.carried:
         return None
     behind = set(closure([op], lambda o: o.inputs if o.name in ARITHMETIC else ()))
-    return {o for o in ahead & behind if o.name in ARITHMETIC}
+    return {op, *(o for o in ahead & behind if o.name in ARITHMETIC)}

@@ -11,6 +11,7 @@ from torchmemlint.flow.contexts import apply_effect
 from torchmemlint.flow.dispatch import evaluate, run, unknown
 from torchmemlint.flow.frame import INLINE_DEPTH, Closure, Frame, dotted
 from torchmemlint.flow.graph import Argument, Mode, Op
+from torchmemlint.flow import holders
 from torchmemlint.flow.holders import holders_of, outliving
 from torchmemlint.flow.summary import Summary
 from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, join
@@ -19,6 +20,8 @@ from torchmemlint.index.model import FunctionInfo
 
 def function(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> Value:
     """Call a FUNCTION value: a nested one in place, a project one through its summary."""
+    if callee.name is not None and callee.name.startswith("method:") and isinstance(callee.elements, tuple):
+        return holders.bound_method(f, node, callee.name.removeprefix("method:"), callee.elements[0], args)
     closure = f.closures.get(callee.const) if callee.const is not None else None
     if closure is not None:
         return _inline(f, node, closure, args)
@@ -74,6 +77,9 @@ def construct(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> 
     if info is None:
         return unknown(f, node, args, callee)
     value = f.program.instance(info)
+    if value.kind is Kind.INSTANCE and any(d.endswith("dataclass") for d in info.decorators):
+        graph, params = f.derived([a.value for a in args])
+        value = replace(value, graph=graph, params=params)  # its fields are what it is given
     made = f.op("construct", node, value, arguments=args, callee=info.id)
     made.target = info.path
     return made.value

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from torchmemlint.flow.entering import entering, entries
-from torchmemlint.flow.graph import Op, Sink, closure, downstream, sinks, upstream
+from torchmemlint.flow.graph import Op, Sink, closure, downstream, sinks
 from torchmemlint.flow.values import Fact, Kind
 
 if TYPE_CHECKING:
@@ -34,8 +35,20 @@ def flag(op: Op, name: str) -> bool:
 
 def walked(op: Op) -> set[Op]:
     """The operations whose saved tensors a backward call walks."""
-    roots = op.receiver.defs if op.receiver is not None else ()
-    return {o for root in roots for o in upstream(root) if o.name not in LEAVES}
+    return _graph(op.receiver.defs if op.receiver is not None else ())
+
+
+def _graph(roots: Iterable[Op]) -> set[Op]:
+    return {o for o in closure(roots, _operands) if o.name not in LEAVES}
+
+
+def _operands(op: Op) -> list[Op]:
+    """What the graph of a result goes back to: not to the module that was called, whose weights are leaves."""
+    if not op.passes:
+        return []
+    called = op.name == "module" or op.name == "?call" and not (op.callee or "").startswith("?.")
+    skipped = op.receiver.defs if called and op.receiver is not None else ()
+    return [maker for maker in op.inputs if maker not in skipped]
 
 
 def again(flow: FunctionFlow, op: Op) -> Again:
@@ -69,7 +82,7 @@ def _others(flow: FunctionFlow, op: Op) -> list[Op]:
 def _reached(other: Op) -> set[Op]:
     if other.name == "backward":
         return walked(other)
-    return {o for maker in other.inputs for o in upstream(maker) if o.name not in LEAVES}
+    return _graph(other.inputs)
 
 
 def _over_members(op: Op) -> bool:
@@ -119,5 +132,4 @@ def second_order(flow: FunctionFlow, op: Op) -> tuple[Again, str | None]:
     idle = [site for site in sites.calls if not callers.sinks(site.flow, site.op) & (OUT_OF_SIGHT | {Sink.BACKWARD})]
     if not idle:
         return Again.UNSEEN, None
-    everyone = sites.complete and len(idle) == len(sites.calls) and not ends & (OUT_OF_SIGHT - {Sink.RETURNED})
-    return (Again.NEVER if everyone else Again.PARTLY), idle[0].flow.info.qualname or "the module body"
+    return Again.PARTLY, idle[0].flow.info.qualname or "the module body"

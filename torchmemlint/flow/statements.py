@@ -190,9 +190,11 @@ def _class(f: Frame, node: cst.ClassDef) -> None:
     """A local class is opaque; the module's classes are known through the index, their class-level names run here."""
     if f.depth == 0 and not f.info.name:
         outer, f.state = f.state, f.state.fork()
+        f.state.env = {}
         for statement in node.body.body:
             if not isinstance(statement, (cst.FunctionDef, cst.ClassDef)):
                 run(f, [statement])  # type: ignore[list-item]
+        f.classes[node.name.value] = f.state.env
         f.state = outer
         return
     f.bind(node.name.value, f.op("class", node, Value(kind=Kind.UNKNOWN, graph=Fact.NO)).value)

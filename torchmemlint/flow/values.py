@@ -72,6 +72,7 @@ class Value:
     scalar: Fact = Fact.MAYBE  # has it a single element?
     trainable: Fact = Fact.MAYBE  # MODULE: has it parameters that require grad?
     const: Any = None  # a literal's value
+    shared: bool = False  # a class attribute: one for all objects
     weak: bool = False  # the kind rests on names alone
 
     @property
@@ -102,6 +103,15 @@ def _joined_kind(a: Value, b: Value) -> Kind:
     return Kind.UNKNOWN
 
 
+def _joined_graph(a: Value, b: Value) -> Fact:
+    """A literal on the other branch (`0.0`, `None`) only stands in: the value's own fact holds where it is a tensor."""
+    if a.kind is Kind.HOST and not a.defs and b.kind is not Kind.HOST:
+        return b.graph
+    if b.kind is Kind.HOST and not b.defs and a.kind is not Kind.HOST:
+        return a.graph
+    return a.graph.join(b.graph)
+
+
 def union(a: tuple[Op, ...], b: tuple[Op, ...]) -> tuple[Op, ...]:
     """Both tuples' operations, each once, in order."""
     return a if a == b else tuple(dict.fromkeys(a + b))
@@ -113,7 +123,7 @@ def join(a: Value, b: Value) -> Value:
         return a
     return Value(
         kind=_joined_kind(a, b),
-        graph=a.graph.join(b.graph),
+        graph=_joined_graph(a, b),
         params=a.params | b.params,
         defs=union(a.defs, b.defs),
         name=a.name if a.name == b.name else None,
@@ -126,4 +136,5 @@ def join(a: Value, b: Value) -> Value:
         trainable=a.trainable.join(b.trainable),
         const=a.const if a.const == b.const else None,
         weak=a.weak or b.weak,
+        shared=a.shared or b.shared,
     )

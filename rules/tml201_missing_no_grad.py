@@ -38,7 +38,9 @@ class MissingNoGrad(Rule):
     code = "TML201"
     name = "missing-no-grad"
     severity = Severity.WARNING
-    words = frozenset("model net module eval forward encoder decoder generator".split())
+    words = frozenset(
+        "eval item argmax cpu numpy tolist detach data max topk float int print norm mean sum save save_image".split()
+    )
 
     @on(FunctionClosed)
     def check(self, event: FunctionClosed) -> Iterator[Finding]:

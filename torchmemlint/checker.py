@@ -39,6 +39,7 @@ class Checker:
 
     def diagnostics(self, path: str) -> list[Diagnostic]:
         """All findings in a file, before suppression; a crash in a rule or function is one of them (TML999)."""
+        self.program.forget()
         index = self.program.project.files[path]
         found: dict[tuple[str, int, int], Diagnostic] = {}
         for info in index.functions.values():

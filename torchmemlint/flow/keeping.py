@@ -125,9 +125,16 @@ def _cleared(flow: FunctionFlow, stores: list[Store], name: str) -> bool:
     filling = {s.op for s in stores}
     for op in flow.named("clear", "del", "store", "bind"):
         if op.path == name and len(op.loops) >= loops and op not in filling:
-            if op.name in ("clear", "del") or op.value.kind in (Kind.CONTAINER, Kind.HOST):
+            if op.name in ("clear", "del"):
+                return True
+            if op.value.kind in (Kind.CONTAINER, Kind.HOST) and (op.name == "bind" or _assigns(op)):
                 return True
     return False
+
+
+def _assigns(op: Op) -> bool:
+    """Does the store bind the attribute anew, or put something into what it holds?"""
+    return any(s.op is op and s.how == "assign" for holder in op.uses for s in holder.stores)
 
 
 def _kept_by_callee(flow: FunctionFlow, call: Op) -> Iterator[HolderClosed]:

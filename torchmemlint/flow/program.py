@@ -45,6 +45,7 @@ class Program:
         self._sources: OrderedDict[str, source.Source] = OrderedDict()
         self._units: OrderedDict[str, Unit] = OrderedDict()
         self._flows: OrderedDict[tuple[str, Signature], FunctionFlow | None] = OrderedDict()
+        self._degraded: set[tuple[str, Signature]] = set()
         self._signatures: dict[str, list[Signature]] = {}
         self._running: list[str] = []
         self.live: dict[str, Frame] = {}  # module bodies that are being interpreted, by path
@@ -202,6 +203,16 @@ class Program:
         summary = self.summary(enter, [value]) if enter is not None else None
         return summary.exit_mode if summary is not None and summary.exit_mode is not Mode.ENTERED else None
 
+    def forget(self) -> None:
+        """Drop all interpretations, not the parsed slices: what is found in a file must not depend on which files were
+        checked before it."""
+        self._flows.clear()
+        self._degraded.clear()
+        self._signatures.clear()
+        self._decorators.clear()
+        self.callers = Callers(self)
+        self.classes = Classes(self)
+
     # -- interpretations ----------------------------------------------------------------------------------------
 
     def text(self, path: str) -> source.Source:
@@ -231,11 +242,14 @@ class Program:
         """The interpretation of a function; None inside itself (recursion), too deep, or where it can't be parsed."""
         key = self.key(info)
         signature = self._signature(key, values)
-        if (key, signature) in self._flows:
-            return self._flows[key, signature]
+        known = (key, signature)
+        if known in self._flows and (self._running or known not in self._degraded):
+            return self._flows[known]
         if key in self._running or len(self._running) >= SUMMARY_DEPTH:
             self.blocked += 1
             return None
+        self._degraded.discard(known)
+        blocked = self.blocked
         self._running.append(key)
         try:
             flow = interpret(self, info, Assumption(values if signature else ()))
@@ -243,7 +257,9 @@ class Program:
             flow = None
         finally:
             self._running.pop()
-        self._flows[key, signature] = flow
+        self._flows[known] = flow
+        if self._running and self.blocked != blocked:
+            self._degraded.add(known)  # a question inside it was left open: asked again when nothing is running
         if len(self._flows) > KEPT_FLOWS:
             self._flows.popitem(last=False)
         return flow

@@ -10,7 +10,7 @@ import libcst as cst
 from torchmemlint.flow.contexts import apply_effect
 from torchmemlint.flow.dispatch import evaluate, run, unknown
 from torchmemlint.flow.frame import INLINE_DEPTH, Closure, Frame, dotted
-from torchmemlint.flow.graph import Argument, Mode, Op
+from torchmemlint.flow.graph import Argument, Mode, Op, proven
 from torchmemlint.flow import holders
 from torchmemlint.flow.holders import holders_of, outliving
 from torchmemlint.flow.summary import Summary
@@ -176,7 +176,8 @@ def _result(f: Frame, summary: Summary, value: Value, bound: list[Argument | Non
         operands = [bound[p].value for p in value.params if p < len(bound) and bound[p] is not None]  # type: ignore[union-attr]
         graph, params = value.graph, frozenset[int]()
         for operand in operands:
-            graph, params = graph.either(operand.graph), params | operand.params
+            own = Fact.YES if proven(operand) else operand.graph
+            graph, params = graph.either(own), params | operand.params
         if f.state.mode is Mode.UNKNOWN:
             graph = min(graph, Fact.MAYBE)
     elements = value.elements

@@ -21,10 +21,10 @@ PREFIX = b"if 1:\n"
 class Unit:
     """One parsed slice. `function` is the FunctionInfo it holds (the module body's for the top level)."""
 
-    source: Source
-    index: FileIndex
+    source: Source = field(repr=False)
+    index: FileIndex = field(repr=False)
     function: FunctionInfo
-    tree: cst.Module
+    tree: cst.Module = field(repr=False)
     pieces: tuple[tuple[int, int], ...]  # (offset in the tree's code, file offset - that) where the difference changes
     size: int  # bytes of the slice as it was parsed
     _spans: dict[cst.CSTNode, CodeSpan] | None = field(default=None, repr=False)

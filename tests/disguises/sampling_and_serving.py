@@ -26,7 +26,7 @@ def generate(model, head, token, steps=4):
     state, words = torch.zeros(1, 8), []
     for _ in range(steps):
         state = model(token, state)  # expect: TML201
-        token = head(state)  # expect: TML201
+        token = head(state)
         words.append(token.argmax().item())
     return words
 
@@ -34,7 +34,7 @@ def generate(model, head, token, steps=4):
 def search(encoder, documents, query):
     encoder.eval()
     matrix = np.stack([encoder(d).detach().numpy() for d in documents])  # expect: TML201
-    return int((matrix @ encoder(query).detach().numpy()).argmax())  # expect: TML201
+    return int((matrix @ encoder(query).detach().numpy()).argmax())
 
 
 class Service:

@@ -27,7 +27,7 @@ class Index:
         self.backbone.eval()
         for x in loader:
             codes = self.backbone(x)  # expect: TML201
-            self.rows.append(codes.mean(0))  # expect: TML103
+            self.rows.append(codes.mean(0))  # expect: TML101
 
     def norms(self):
         return [row.norm().item() for row in self.rows]

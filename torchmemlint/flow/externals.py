@@ -255,7 +255,11 @@ def _type(f: Frame, node: cst.Call, args: Args) -> Value:
 
 def _functional_call(f: Frame, node: cst.Call, args: Args) -> Value:
     """torch.func.functional_call(module, parameters, args): the module's forward with other parameters."""
-    return modules.forward(f, node, replace(args[0].value, kind=Kind.MODULE), args[1:]) if args else UNKNOWN
+    if not args:
+        return UNKNOWN
+    module = args[0].value
+    known = module if module.kind is Kind.MODULE else replace(module, kind=Kind.MODULE, trainable=Fact.YES)
+    return modules.forward(f, node, known, args[1:])
 
 
 SPECIAL: dict[str, Callable[[Frame, cst.Call, Args], Value]] = {

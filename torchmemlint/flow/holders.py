@@ -19,7 +19,8 @@ def literal(f: Frame, node: cst.BaseExpression, name: str, members: Sequence[tup
     elements = tuple(values) if name != "set" else None
     graph, params = f.derived(values)
     value = Value(kind=Kind.CONTAINER, graph=graph, params=params, elements=elements, name=name)
-    return f.op(f"literal.{name}", node, value, inputs=values).value
+    arguments = [Argument(None, member, source) for source, member in members]  # type: ignore[arg-type]
+    return f.op(f"literal.{name}", node, value, arguments=arguments).value
 
 
 def load(f: Frame, path: str, node: cst.CSTNode, *, fresh: bool = True, base: Value | None = None) -> Op:

@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torchmemlint import knowledge
+from torchmemlint.flow.cycles import carries
 from torchmemlint.flow.events import HolderClosed
-from torchmemlint.flow.graph import ARITHMETIC, Mode, Op, Sink, Store, closure, fact
+from torchmemlint.flow.graph import ARITHMETIC, Argument, Mode, Op, Sink, Store, closure, fact
 from torchmemlint.flow.values import Fact, Kind, Value
 
 if TYPE_CHECKING:
@@ -68,7 +69,9 @@ def _told(flow: FunctionFlow, store: Store) -> Store:
 
 def _holder(flow: FunctionFlow, holder: Op) -> Iterator[HolderClosed]:
     kind = holder_kind(flow, holder)
-    stores = [s for s in holder.stores if kind != "container" or outlives(holder, s)]
+    stores = [s for s in holder.stores if (kind != "container" or outlives(holder, s)) and not carries(holder, s)]
+    if holder.name == "param":
+        stores = [s for s in stores if s.value.graph is Fact.YES]  # what the caller passed is told at the call
     if kind is None or not stores or (holder.name == "comprehension" and not _is_bound(holder)):
         return
     stores = _attached(flow, stores) or [s for s in stores if whole_buffer(s.value) is not None]
@@ -83,9 +86,11 @@ def holder_kind(flow: FunctionFlow, holder: Op) -> str | None:
     """What sort of holder an operation with stores is; None for a parameter (its callers are told)."""
     if holder.name == "load" and holder.path is not None:
         root = holder.path.partition(".")[0]
-        if "." in holder.path and not _is_global_object(holder):
-            return "attribute"
+        if "." in holder.path:
+            return "global" if _is_global_object(holder) else "attribute"
         return "global" if root not in {p.name for p in flow.info.parameters} else None
+    if holder.name == "param":
+        return "container" if flow.program.callers.sites(flow.info).calls else None
     return "container" if holder.name in LOCAL else None
 
 
@@ -116,7 +121,20 @@ def _holder_sinks(flow: FunctionFlow, holder: Op, kind: str) -> frozenset[Sink]:
         attribute = holder.path.rpartition(".")[2]
         own |= flow.program.callers.attribute_sinks(flow.info.path, attribute)
         return own - {Sink.ATTRIBUTE, Sink.GLOBAL}
-    return own
+    return own if holder.name != "param" else own | _given_sinks(flow, holder)
+
+
+def _given_sinks(flow: FunctionFlow, parameter: Op) -> frozenset[Sink]:
+    """Where the containers that the callers pass end."""
+    callers = flow.program.callers
+    position = flow.parameters.index(parameter)
+    found: set[Sink] = set()
+    for site in callers.sites(flow.info).calls:
+        bound = callers.bound(flow.info, site.op)
+        given = bound[position] if position < len(bound) else None
+        for maker in given.value.defs if given is not None else ():
+            found |= callers.sinks(site.flow, maker) if maker.name in LOCAL else {Sink.UNKNOWN_CALL}
+    return frozenset(found)
 
 
 def _cleared(flow: FunctionFlow, stores: list[Store], name: str) -> bool:
@@ -171,13 +189,18 @@ def _accumulator(flow: FunctionFlow, op: Op) -> Iterator[HolderClosed]:
     cycle = _cycle(op)
     if cycle is None:
         return
-    added = [a for member in cycle for a in (member.arguments or []) if not any(d in cycle for d in a.value.defs)]
+    added = [a for member in cycle for a in _operands(member) if not any(d in cycle for d in a.value.defs)]
     added = [a for a in added if not _depends_on(a.value, op)]
     stores = _attached(flow, [Store(op, a.value, a.node, "accumulate") for a in added])
     name = next((u.path for u in op.uses if u.name in ("bind", "store") and u.path), None)
     if not stores or name is None or Kind.CONTAINER in (s.value.kind for s in stores):
         return
     yield HolderClosed(flow, op, name, "accumulator", stores, flow.program.callers.sinks(flow, op))
+
+
+def _operands(op: Op) -> list[Argument]:
+    first = [Argument(None, op.receiver, op.receiver_node)] if op.receiver and op.receiver_node is not None else []
+    return first + op.arguments
 
 
 def _depends_on(value: Value, op: Op) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torchmemlint.flow.callers import CallSite
 from torchmemlint.flow.graph import Mode, Op, closure, fact
 from torchmemlint.flow.values import Fact, Kind, Value
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
 
 DEPTH = 4  # calls of calls that are asked
+MAKERS = 20  # functions that make a module, whose classes are looked through for calls of it
 
 
 def entering(flow: FunctionFlow, value: Value, depth: int = 0) -> Fact:
@@ -27,9 +29,8 @@ def entering(flow: FunctionFlow, value: Value, depth: int = 0) -> Fact:
 def argument(flow: FunctionFlow, position: int, depth: int = 0) -> Fact:
     """The same for a parameter of the function; MAYBE where no call of it is known."""
     callers, info = flow.program.callers, flow.info
-    sites = callers.sites(info)
     facts = set()
-    for site in sites.calls:
+    for site in _calls(flow):
         bound = callers.bound(info, site.op)
         given = bound[position] if position < len(bound) else None
         if given is None:
@@ -39,6 +40,24 @@ def argument(flow: FunctionFlow, position: int, depth: int = 0) -> Fact:
     if Fact.YES in facts:
         return Fact.YES
     return Fact.NO if facts == {Fact.NO} else Fact.MAYBE
+
+
+def _calls(flow: FunctionFlow) -> list[CallSite]:
+    """The known calls; of a module's forward also those through an attribute of the class that makes the module."""
+    info, program = flow.info, flow.program
+    found = list(program.callers.sites(info).calls)
+    owner = program.project.owner(info) if info.name in ("forward", "__call__") else None
+    if found or owner is None:
+        return found
+    for maker in program.project.mentions(owner.name)[:MAKERS]:
+        host = program.project.owner(maker)
+        if host is None or host.id == owner.id:
+            continue
+        functions = program.project.files[host.path].functions
+        for other in (program.flow(functions[m]) for m in host.methods.values() if m in functions):
+            calls = other.named("call") if other is not None else []
+            found += [CallSite(other, op) for op in calls if op.callee == info.id and op.target == info.path]
+    return found
 
 
 def entries(ops: set[Op]) -> list[Value]:

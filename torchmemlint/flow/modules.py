@@ -109,8 +109,8 @@ def method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: lis
     if name in SELF:
         return _itself(f, node, func, base, args)
     if name in PARAMETERS:
-        op = f.op("parameters", node, Value(kind=Kind.CONTAINER, graph=Fact.NO), receiver=base, passes=False,
-                  path=dotted(func.value))
+        op = f.op("parameters", node, Value(kind=Kind.CONTAINER, graph=Fact.NO, elements=_members_of(name)),
+                  receiver=base, passes=False, path=dotted(func.value))
         return op.value
     if name == "state_dict":
         return f.op("state_dict", node, Value(kind=Kind.CONTAINER, graph=Fact.NO, name="state_dict"), receiver=base,
@@ -123,6 +123,16 @@ def method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: lis
     if name == "generate":
         return f.op("module", node, Value(kind=Kind.TENSOR, graph=Fact.NO, dtype="int"), receiver=base,
                     arguments=args, passes=False).value
+    return None
+
+
+def _members_of(name: str) -> tuple[Value, ...] | None:
+    """What `parameters()` and `named_parameters()` give: tensors, alone or with their names."""
+    weight = Value(kind=Kind.TENSOR, graph=Fact.NO)
+    if name == "parameters":
+        return (weight,)
+    if name == "named_parameters":
+        return (Value(kind=Kind.CONTAINER, graph=Fact.NO, elements=(HOST, weight), name="tuple"),)
     return None
 
 

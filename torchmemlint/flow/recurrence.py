@@ -1,0 +1,216 @@
+"""State carried on with its graph, and averages that record one, over iterations and calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from torchmemlint import knowledge
+from torchmemlint.flow.cycles import OBJECTS, Course, back, carries, course, loop_trip, round_trip
+from torchmemlint.flow.entering import entering
+from torchmemlint.flow.graph import Argument, Op, Sink, Store, closure, fact, sinks
+from torchmemlint.flow.keeping import runs_with_grad
+from torchmemlint.flow.retained import flag, walked
+from torchmemlint.flow.values import Fact, Kind, Value
+
+if TYPE_CHECKING:
+    from torchmemlint.flow.function import FunctionFlow
+
+CANDIDATES = 40  # functions looked through for other uses of an attribute
+UNSEEN = frozenset({Sink.RETURNED, Sink.YIELDED, Sink.UNKNOWN_CALL})
+UPDATES = frozenset(f"torch.{n}_" for n in "add sub mul div lerp copy addcmul addcdiv".split())
+LINEAR = frozenset("torch.mean torch.sum torch.view torch.reshape torch.flatten torch.t torch.transpose torch.permute "
+                   "torch.squeeze torch.unsqueeze torch.clone torch.to torch.float torch.add torch.sub".split())
+
+
+@dataclass(frozen=True)
+class Carried:
+    """A value that comes back into its own computation attached to the graph."""
+
+    op: Op  # where it stands: the store, or the call that the state goes through
+    name: str
+    course: Course
+    value: Value
+    sure: bool  # grad is surely on, and all readers are in sight
+    saves: bool = True  # does each round save tensors, or graph nodes in host memory only?
+    retained: Op | None = None  # the backward call that retains the graph for the next round
+    store: Store | None = None
+    added: tuple[Argument, ...] = ()  # operands of an average that bring the graph in
+
+
+def stored(flow: FunctionFlow) -> Iterator[Carried]:
+    """Recurrences through an attribute, a global or an item of one."""
+    for holder in flow.named("load"):
+        for store in holder.stores:
+            if carries(holder, store) and runs_with_grad(flow, store.op):
+                found = _stored(flow, holder, store)
+                if found is not None:
+                    yield found
+
+
+def _stored(flow: FunctionFlow, holder: Op, store: Store) -> Carried | None:
+    trip = round_trip(holder, store)
+    kind = course(trip)
+    brings = tuple(_added(flow, trip)) if kind is Course.AVERAGE else ()
+    if (entering(flow, store.value) if kind is Course.MODULE else _strongest(flow, brings)) is not Fact.YES:
+        return None
+    ends = _ends(flow, holder)
+    if Sink.BACKWARD in ends or _cut_elsewhere(flow, holder, store):
+        return None
+    sure = not ends & UNSEEN and flow.program.callers.entered(flow.info) is not Fact.MAYBE
+    saves = kind is Course.MODULE or any(_saves(flow, a.value, trip) for a in brings)
+    return Carried(store.op, holder.path or "", kind, store.value, sure, saves, None, store, brings)
+
+
+def _strongest(flow: FunctionFlow, brings: tuple[Argument, ...]) -> Fact:
+    return max((_brings(flow, a.value) for a in brings), default=Fact.NO)
+
+
+def _added(flow: FunctionFlow, trip: frozenset[Op]) -> Iterator[Argument]:
+    """The operands of an average, other than its former value, that carry a graph or are weights in training."""
+    for op in sorted(trip, key=lambda o: o.order):
+        for argument in op.arguments:
+            inside = any(maker in trip or maker.name == "load" and maker.stores for maker in argument.value.defs)
+            if not inside and _brings(flow, argument.value) is Fact.YES:
+                yield argument
+
+
+def _brings(flow: FunctionFlow, value: Value) -> Fact:
+    if value.kind in OBJECTS:
+        return Fact.NO
+    return Fact.YES if weights(value) else entering(flow, value)
+
+
+def weights(value: Value) -> list[Op]:
+    """The `parameters()` calls of trainable modules whose members the value is computed from."""
+    found = [op for op in closure(value.defs, back) if op.name == "parameters" and op.receiver is not None]
+    return [op for op in found if op.receiver is not None and op.receiver.trainable is not Fact.NO]
+
+
+def _saves(flow: FunctionFlow, value: Value, trip: frozenset[Op]) -> bool:
+    """Does an operation that only the average's graph reaches save tensors for its backward?"""
+    for op in closure(value.defs, back):
+        if op in trip or Sink.BACKWARD in sinks(op) or op.name in LINEAR:
+            continue
+        if op.name in ("module", "custom", "torch.matmul"):
+            return True
+        known = knowledge.operator(op.name.removeprefix("torch.")) if op.name.startswith("torch.") else None
+        if known is not None and known.saves and op.value.graph | bool(op.value.params):
+            return True
+    return False
+
+
+def _ends(flow: FunctionFlow, holder: Op) -> frozenset[Sink]:
+    callers = flow.program.callers
+    ends = callers.sinks(flow, holder)
+    if holder.path is not None:
+        ends |= callers.attribute_sinks(flow.info.path, holder.path.rpartition(".")[2])
+    return ends - {Sink.ATTRIBUTE, Sink.GLOBAL}
+
+
+def _cut_elsewhere(flow: FunctionFlow, holder: Op, own: Store) -> bool:
+    """Is the state detached, or handed through a helper, by another statement that reads and stores it?"""
+    attribute = (holder.path or "").rpartition(".")[2]
+    readers = flow.program.project.attribute_readers(attribute)
+    if len(readers) > CANDIDATES:
+        return True
+    for reader in readers:
+        other = flow if reader == flow.info else flow.program.flow(reader)
+        for load in other.named("load") if other is not None else ():
+            if (load.path or "").rpartition(".")[2] != attribute:
+                continue
+            if any(use.name == "torch.detach_" for use in load.uses):
+                return True
+            if any(s.op.node is not own.op.node and _cuts(load, s) for s in load.stores):
+                return True
+    return False
+
+
+def _cuts(load: Op, store: Store) -> bool:
+    """Does a store put back, cut off from its graph, what was loaded?"""
+    behind = set(closure(store.value.defs, lambda op: op.inputs))
+    return load in behind and not carries(load, store) and store.how in ("assign", "setitem")
+
+
+# -- loops ----------------------------------------------------------------------------------------------------------
+
+
+def looped(flow: FunctionFlow) -> Iterator[Carried]:
+    """State that a loop hands from iteration to iteration through one module."""
+    for op in flow.ops:
+        if op.name not in ("module", "call") or not op.loops or fact(op.value) is not Fact.YES or not runs_with_grad(flow, op):
+            continue
+        trip = loop_trip(op)
+        if not trip or not _one_module(op) or any(o.name in ("store", "load") for o in trip):
+            continue
+        found = _looped(flow, op, trip)
+        if found is not None:
+            yield found
+
+
+def _one_module(op: Op) -> bool:
+    """Is the module the same in each iteration? A stack of layers is no recurrence."""
+    called = op.receiver if op.name == "module" else None
+    if called is None:
+        return op.name == "call"
+    varies = closure(called.defs, lambda o: o.inputs if o.name in ("iter", "item", "read", "literal.list") else ())
+    return not any(o.name == "iter" and set(o.loops) & set(op.loops) for o in varies)
+
+
+def _looped(flow: FunctionFlow, op: Op, trip: frozenset[Op]) -> Carried | None:
+    name = next((a.path for o in trip for a in o.uses if a.name == "bind" and a.path), "the state")
+    walks = [b for b in flow.named("backward") if set(b.loops) & set(op.loops)]
+    through = [b for b in walks if op in walked(b)]
+    for backward in through:
+        if flag(backward, "retain_graph") or flag(backward, "create_graph"):
+            return Carried(op, name, Course.MODULE, op.value, flag(backward, "retain_graph"), True, backward)
+    ends = flow.program.callers.sinks(flow, op)
+    if Sink.BACKWARD in ends or ends & (UNSEEN | {Sink.ATTRIBUTE, Sink.GLOBAL}):
+        return None
+    return Carried(op, name, Course.MODULE, op.value, bool(walks))
+
+
+# -- weights updated in place ------------------------------------------------------------------------------------------
+
+
+def updates(flow: FunctionFlow) -> Iterator[Carried]:
+    """Weights of one module moved in place towards those of another, with grad on."""
+    for op in flow.ops:
+        if op.name not in UPDATES or op.receiver is None or not runs_with_grad(flow, op):
+            continue
+        target = _target(op)
+        brought = tuple(a for a in op.arguments if _others(a.value, target)) if target is not None else ()
+        if target is None or not brought:
+            continue
+        sure = flow.program.callers.entered(flow.info) is not Fact.MAYBE or not flow.info.name
+        yield Carried(op, _name(op), Course.AVERAGE, op.value, sure, False, None, None, brought)
+
+
+def _target(op: Op) -> Op | None:
+    """The `parameters()` call whose member is updated; None where it goes through `.data` or `.detach()`."""
+    receiver = op.receiver
+    for maker in closure(receiver.defs if receiver is not None else (), _receivers):
+        if maker.name == "parameters":
+            return maker
+    return None
+
+
+def _receivers(op: Op) -> list[Op]:
+    if op.name in UPDATES:
+        return list(op.receiver.defs) if op.receiver is not None else []
+    return op.inputs if op.name in ("iter", "item") else []
+
+
+def _others(value: Value, target: Op | None) -> bool:
+    found = weights(value)
+    return bool(found) and target not in found and value.kind is not Kind.HOST
+
+
+def _name(op: Op) -> str:
+    makers = op.receiver.defs if op.receiver is not None else ()
+    for maker in closure(makers, _receivers):
+        for use in maker.uses:
+            if use.name == "bind" and use.path and maker.name == "iter":
+                return use.path
+    return "the copy"

@@ -17,6 +17,7 @@ from torchmemlint.fixes import (
     spell,
     wrap_in_with,
 )
+from torchmemlint.fixes.blocks import _same_program
 from torchmemlint.flow.units import Unit
 
 NO_GRAD = "torch.no_grad()"
@@ -49,6 +50,7 @@ def decorated(unit: Unit, node: cst.CSTNode) -> Plan:
         ("«def f():\n    yield x»\n", None),
         ("«def f():\n    y = [(yield x)]»\n", None),
         ("«def f():\n    yield from x»\n", None),
+        ("def g():\n    «def f():\n        yield x»\n", None),
         ("@torch.no_grad()\n«def f():\n    pass»\n", None),
         ("@torch.jit.script\n«def f():\n    pass»\n", None),
         ("@jit(nopython=True)\n«def f():\n    pass»\n", None),
@@ -133,6 +135,21 @@ def test_wrap_keeps_carriage_returns_and_function_bodies() -> None:
 
     marks = before.replace("«if", "if").replace("»", "").replace("x = 1", "«x = 1»")
     assert fixed(marks, whole_if, STATEMENT) == after
+
+
+@pytest.mark.parametrize(
+    ("after", "same"),
+    [
+        ("    with c:\n        a\n        b = '''\n  d'''\n", True),
+        ("    with c:\n        a\n        b = '''\n      d'''\n", False),
+        ("    with c:\n        a\n    b = '''\n  d'''\n", False),
+        ("    with c:\n        b = '''\n  d'''\n", False),
+        ("    if c:\n        a\n        b = '''\n  d'''\n", False),
+        ("    with c:\n    a\n", False),
+    ],
+)
+def test_a_wrapped_program_is_compared_with_the_old_one(after: str, same: bool) -> None:
+    assert _same_program("    a\n    b = '''\n  d'''\n", after, True) is same
 
 
 @pytest.mark.parametrize(

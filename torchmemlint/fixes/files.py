@@ -19,7 +19,6 @@ def write_atomically(path: str, raw: bytes, expected: bytes | None = None) -> No
     if it no longer holds `expected`, OSError with a clear text where it cannot be written."""
     target = Path(path).resolve(strict=True)
     status = _writable(target, path)
-    _refuse_changed(target, path, expected)
     temporary = _temporary(target, path)
     try:
         _fill(temporary, raw, status)

@@ -35,12 +35,12 @@ def end_row(place: Ground, statement: cst.CSTNode) -> int:
 
 
 def indentation(place: Ground, start: int) -> str:
-    """The blanks before `start` on its line, form feeds left out. Refused where code precedes it on the line."""
+    """The blanks before `start` on its line. Refused where code precedes it there."""
     begin = place.unit.source.line_starts[row_of(place, start) - 1]
     before = place.data[begin:start].decode("utf-8")
-    if before.strip(" \t\f"):
+    if before.strip(" \t"):
         raise Refused("not at the start of its line")
-    return before.rpartition("\f")[2]
+    return before
 
 
 def is_artificial(place: Ground, block: cst.CSTNode) -> bool:

@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchmemlint.flow import project_calls
 from torchmemlint.flow.frame import Frame, dotted
-from torchmemlint.flow.graph import Argument, Mode
+from torchmemlint.flow.graph import Argument, Mode, Op
 from torchmemlint.flow.values import HOST, Fact, Kind, Layout, Value
 
 SELF = frozenset("to cuda cpu half float double bfloat16 eval train requires_grad_ share_memory type apply".split())
@@ -109,8 +109,9 @@ def method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: lis
     if name in SELF:
         return _itself(f, node, func, base, args)
     if name in PARAMETERS:
-        op = f.op("parameters", node, Value(kind=Kind.CONTAINER, graph=Fact.NO, elements=_members_of(name)),
-                  receiver=base, passes=False, path=dotted(func.value))
+        op = f.op("parameters", node, Value(kind=Kind.CONTAINER, graph=Fact.NO), receiver=base, passes=False,
+                  path=dotted(func.value))
+        op.value = replace(op.value, elements=_members_of(name, op))
         return op.value
     if name == "state_dict":
         return f.op("state_dict", node, Value(kind=Kind.CONTAINER, graph=Fact.NO, name="state_dict"), receiver=base,
@@ -126,9 +127,9 @@ def method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: lis
     return None
 
 
-def _members_of(name: str) -> tuple[Value, ...] | None:
+def _members_of(name: str, op: Op) -> tuple[Value, ...] | None:
     """What `parameters()` and `named_parameters()` give: tensors, alone or with their names."""
-    weight = Value(kind=Kind.TENSOR, graph=Fact.NO)
+    weight = Value(kind=Kind.TENSOR, graph=Fact.NO, defs=(op,))
     if name == "parameters":
         return (weight,)
     if name == "named_parameters":

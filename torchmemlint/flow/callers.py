@@ -191,7 +191,7 @@ class Callers:
 
     def attribute_sinks(self, owner_path: str, attribute: str) -> frozenset[Sink]:
         """Where what is read from attributes of that name ends, over all readers in the project."""
-        readers = self.program.project.attribute_readers(attribute)
+        readers = self.program.project.attribute_readers(attribute, owner_path)
         if len(readers) > CANDIDATES:
             return frozenset({Sink.UNKNOWN_CALL})
         found: set[Sink] = set()

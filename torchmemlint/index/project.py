@@ -32,6 +32,7 @@ class ProjectIndex:
         self._children: dict[tuple[str, str], list[ClassInfo]] | None = None
         self._orders: dict[tuple[str, str], tuple[list[ClassInfo], frozenset[str]]] = {}
         self._renamed: dict[str, list[tuple[str, str, FileIndex]]] | None = None
+        self._components: dict[str, str] | None = None
         self._reached: dict[str, tuple[frozenset[str], tuple[str, ...]]] = {}
 
     def __getstate__(self) -> dict[str, FileIndex]:
@@ -205,9 +206,34 @@ class ProjectIndex:
             ]
         return self._mentions[word]
 
-    def attribute_readers(self, attr: str) -> list[FunctionInfo]:
-        """Functions that may read an attribute of this name."""
-        return self.mentions(attr)
+    def attribute_readers(self, attr: str, path: str | None = None) -> list[FunctionInfo]:
+        """Functions that may read an attribute of this name; with a path only in files that imports link with it."""
+        found = self.mentions(attr)
+        if path is None:
+            return found
+        linked = self.component(path)
+        return [info for info in found if self.component(info.path) == linked]
+
+    def component(self, path: str) -> str:
+        """A name for the files that are linked by imports, directly or through others: objects stay among them."""
+        if self._components is None:
+            self._components = self._linked()
+        return self._components.get(path, path)
+
+    def _linked(self) -> dict[str, str]:
+        parent = {path: path for path in self.files}
+
+        def root(path: str) -> str:
+            while parent[path] != path:
+                parent[path] = parent[parent[path]]
+                path = parent[path]
+            return path
+
+        for path in self.files:
+            for other in self._imported(path)[0]:
+                if other in parent:
+                    parent[root(other)] = root(path)
+        return {path: root(path) for path in self.files}
 
     # callers
 

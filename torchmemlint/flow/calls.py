@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import libcst as cst
 
@@ -14,7 +13,8 @@ from torchmemlint.flow.contexts import apply_effect
 from torchmemlint.flow.dispatch import EXPRESSIONS, INVOKE, evaluate, invoke, unknown
 from torchmemlint.flow.frame import Frame, dotted
 from torchmemlint.flow.graph import Argument, Sink
-from torchmemlint.flow.values import HOST, Fact, Kind, Value
+from torchmemlint.flow.hooks import REGISTERS
+from torchmemlint.flow.values import HOST, Fact, Kind, Value, replace
 
 MODULE_EVIDENCE = frozenset(
     "eval train parameters named_parameters modules named_modules children register_forward_hook half".split()
@@ -67,6 +67,9 @@ def method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: lis
     if consumed is not None:
         return consumed
     _witness(f, func, base)
+    if name in REGISTERS and not f.program.is_project_method(base, name) and base.kind is not Kind.TENSOR:
+        return f.op("register_hook", node, Value(graph=Fact.NO, name="handle"), receiver=base, receiver_node=func.value,
+                    arguments=args, passes=False, callee=name).value
     handler = METHODS.get(base.kind)
     result = handler(f, node, func, base, args) if handler is not None else None
     if result is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from torchmemlint.flow.dispatch import run
 from torchmemlint.flow.frame import Frame, State
 from torchmemlint.flow.graph import Mode, Op
 from torchmemlint.flow.summary import Summary, summarise
-from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value
+from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, replace
 
 HANDLERS = (calls, expressions, statements)
 
@@ -73,6 +73,10 @@ class Assumption:
 
     values: Sequence[Value | None] = ()
     evidence: dict[str, Kind] = field(default_factory=dict)
+    handed: dict[int, Value] = field(default_factory=dict)
+    """What a hook is handed, by the position of its parameter."""
+    nested: dict[cst.CSTNode, tuple[Value, ...]] = field(default_factory=dict)
+    """The same for nested functions that are hooks."""
 
 
 def interpret(program: Program, info: FunctionInfo, assumed: Assumption) -> FunctionFlow:
@@ -81,7 +85,7 @@ def interpret(program: Program, info: FunctionInfo, assumed: Assumption) -> Func
     flow = _once(program, info, unit, assumed)
     proven = {p: k for p, k in flow.frame.evidence.items() if p in flow.frame.unsettled}
     if proven and not assumed.evidence:
-        flow = _once(program, info, unit, Assumption(assumed.values, dict(flow.frame.evidence)))
+        flow = _once(program, info, unit, replace(assumed, evidence=dict(flow.frame.evidence)))
     return flow
 
 
@@ -90,7 +94,7 @@ def _once(program: Program, info: FunctionInfo, unit: Unit, assumed: Assumption)
     entry = program.entry_mode(info)
     frame = Frame(program, unit, info, State({}, entry))
     frame.evidence.update(assumed.evidence)
-    parameters = _parameters(frame, node, assumed.values)
+    parameters = _parameters(frame, node, assumed.values, assumed.handed)
     if not info.name:
         program.live[info.path] = frame
     try:
@@ -98,11 +102,11 @@ def _once(program: Program, info: FunctionInfo, unit: Unit, assumed: Assumption)
     finally:
         if not info.name:
             program.live.pop(info.path, None)
-    _run_uncalled(frame)
+    _run_uncalled(frame, assumed.nested)
     return FunctionFlow(program, info, unit, node, frame, entry, parameters, summarise(frame, entry, parameters))
 
 
-def _run_uncalled(frame: Frame) -> None:
+def _run_uncalled(frame: Frame, handed: dict[cst.CSTNode, tuple[Value, ...]]) -> None:
     """Nested functions that were never called here (hooks, callbacks) run once with unknown arguments."""
     frame.state.alive = True
     mode = frame.state.mode
@@ -111,12 +115,17 @@ def _run_uncalled(frame: Frame) -> None:
             closure.calls = 1
             frame.state.mode = Mode.ENTERED if mode is not Mode.OFF else mode
             params = closure.node.params
-            names = [p.name.value for p in (*params.posonly_params, *params.params, *params.kwonly_params)]
-            project_calls.run_nested(frame, closure, dict.fromkeys(names, UNKNOWN))
+            nodes = (*params.posonly_params, *params.params, *params.kwonly_params)
+            values = {p.name.value: UNKNOWN for p in nodes}
+            for node, value in zip(nodes, handed.get(closure.node, ())):
+                values[node.name.value] = frame.op("handed", node, value).value
+            project_calls.run_nested(frame, closure, values)
     frame.state.mode = mode
 
 
-def _parameters(frame: Frame, node: cst.FunctionDef | cst.Module, given: Sequence[Value | None]) -> list[Op]:
+def _parameters(
+    frame: Frame, node: cst.FunctionDef | cst.Module, given: Sequence[Value | None], handed: dict[int, Value],
+) -> list[Op]:
     if isinstance(node, cst.Module):
         return []
     nodes = {p.name.value: p for p in _parameter_nodes(node.params)}
@@ -129,7 +138,7 @@ def _parameters(frame: Frame, node: cst.FunctionDef | cst.Module, given: Sequenc
         if value.kind in (Kind.UNKNOWN, Kind.TENSOR, Kind.CONTAINER):
             value = replace(value, graph=Fact.NO, params=frozenset({position}))
         where = nodes.get(parameter.name, node)
-        op = frame.op("param", where, value, path=parameter.name)
+        op = frame.op("param", where, handed.get(position, value), path=parameter.name)
         frame.state.env[parameter.name] = op.value
         ops.append(op)
     return ops

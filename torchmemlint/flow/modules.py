@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import libcst as cst
 
 from torchmemlint.flow import project_calls
 from torchmemlint.flow.frame import Frame, dotted
 from torchmemlint.flow.graph import Argument, Mode, Op
-from torchmemlint.flow.values import HOST, Fact, Kind, Layout, Value
+from torchmemlint.flow.values import HOST, Fact, Kind, Layout, Value, replace
 
 SELF = frozenset("to cuda cpu half float double bfloat16 eval train requires_grad_ share_memory type apply".split())
 RECURRENT = frozenset({"LSTM", "GRU", "RNN", "LSTMCell"})
@@ -118,9 +117,6 @@ def method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: lis
                     passes=False, path=dotted(func.value)).value
     if name in ("load_state_dict", "zero_grad", "register_buffer", "register_parameter"):
         return f.op(name, node, HOST, receiver=base, receiver_node=func.value, arguments=args, passes=False).value
-    if name.startswith("register_") and name.endswith("_hook"):
-        return f.op("register_hook", node, Value(graph=Fact.NO), receiver=base, receiver_node=func.value,
-                    arguments=args, passes=False, callee=name).value
     if name == "generate":
         return f.op("module", node, Value(kind=Kind.TENSOR, graph=Fact.NO, dtype="int"), receiver=base,
                     arguments=args, passes=False).value

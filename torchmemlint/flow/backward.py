@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 
 import libcst as cst
 
 from torchmemlint import knowledge
 from torchmemlint.flow.frame import Frame
 from torchmemlint.flow.graph import Argument, Op, Sink, upstream
-from torchmemlint.flow.values import HOST, Fact, Kind, Value
+from torchmemlint.flow.values import HOST, Fact, Kind, Value, replace
 
 RECEIVER = -1
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import libcst as cst
@@ -11,7 +10,7 @@ from torchmemlint.flow.dispatch import evaluate
 from torchmemlint.flow.frame import Frame, dotted
 from torchmemlint.flow.graph import ARITHMETIC, Argument, Mode, Op, Sink, closure
 from torchmemlint.flow.holders import extend, holders_of, load, outliving
-from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value
+from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, replace
 
 
 def assign(f: Frame, target: cst.CSTNode, value: Value, value_node: cst.BaseExpression | None) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchmemlint.flow.graph import Argument, Mode, Op, Sink, downstream, sinks
 from torchmemlint.flow.project_calls import bound_values
 from torchmemlint.flow.summary import plain
-from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, join
+from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, join, replace
 from torchmemlint.index.model import FunctionInfo
 
 if TYPE_CHECKING:

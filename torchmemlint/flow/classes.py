@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torchmemlint.flow.graph import Op, Store
 from torchmemlint.flow.summary import plain
-from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, join
+from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, join, replace
 from torchmemlint.index.model import ClassInfo, FileIndex, FunctionInfo
 
 if TYPE_CHECKING:

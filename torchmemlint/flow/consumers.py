@@ -37,15 +37,18 @@ class Reading:
         return [reader for reader, _ in self.readers]
 
 
-def reading(flow: FunctionFlow, op: Op, *, calls: int = DEPTH, returns: bool = False) -> Reading:
-    """Follow the result of `op`; with `returns`, into the callers too where all of them are known."""
+def reading(
+    flow: FunctionFlow, op: Op, *, calls: int = DEPTH, returns: bool = False, stop: frozenset[str] = frozenset()
+) -> Reading:
+    """Follow the result of `op`; with `returns`, into the callers too where all of them are known. Operators of `stop`
+    count as readers, though they give views."""
     found = Reading()
     seen = {op}
     todo = [(flow, op, calls)]
     while todo and len(seen) < 300:
         where, current, depth = todo.pop()
         for user in current.consumers:
-            onward = list(_onward(where, current, user, depth, returns))
+            onward = [] if bare(user) in stop else list(_onward(where, current, user, depth, returns))
             if onward == [None]:
                 found.escapes = True
             elif not onward:

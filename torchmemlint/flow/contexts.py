@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 
 import libcst as cst
 
 from torchmemlint.flow.dispatch import evaluate
 from torchmemlint.flow.frame import Frame
 from torchmemlint.flow.graph import Argument, Mode
-from torchmemlint.flow.values import HOST, Fact, Kind, Value
+from torchmemlint.flow.values import HOST, Fact, Kind, Value, replace
 
 EFFECTS = {"off": Mode.OFF, "on": Mode.ON, "unknown": Mode.UNKNOWN}
 

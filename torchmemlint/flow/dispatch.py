@@ -30,13 +30,13 @@ def evaluate(f: Frame, node: cst.CSTNode) -> Value:
 
 def run(f: Frame, body: Body) -> None:
     """Interpret a block up to where it is left."""
-    statements = body.body if isinstance(body, cst.BaseSuite) else body
+    statements = getattr(body, "body", body)
     for statement in statements:
         if not f.state.alive:
             return
         handler = STATEMENTS.get(type(statement))
         if handler is not None:
-            if not isinstance(statement, cst.SimpleStatementLine):
+            if type(statement) is not cst.SimpleStatementLine:
                 f.statement = statement
             handler(f, statement)
 

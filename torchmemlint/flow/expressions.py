@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import libcst as cst
@@ -14,7 +13,7 @@ from torchmemlint.flow.frame import Closure, Frame, dotted
 from torchmemlint.flow.graph import Argument, Sink
 from torchmemlint.flow.holders import element_of, literal, load
 from torchmemlint.flow.strides import indexed_layout
-from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Layout, Value, join
+from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Layout, Value, join, replace
 
 METADATA = frozenset(
     "shape ndim dtype device layout is_cuda is_leaf requires_grad grad_fn names itemsize nbytes is_sparse is_cpu".split()

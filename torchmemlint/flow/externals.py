@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import libcst as cst
 
@@ -13,7 +12,7 @@ from torchmemlint.flow.dispatch import invoke, unknown
 from torchmemlint.flow.frame import Frame
 from torchmemlint.flow.graph import Argument, Sink
 from torchmemlint.flow.holders import element_of
-from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Layout, Value
+from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Layout, Value, replace
 
 Args = list[Argument]
 MAKERS = frozenset({"collections.defaultdict", "collections.deque", "queue.Queue", "collections.OrderedDict"})

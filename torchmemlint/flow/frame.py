@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
 from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, link, proven
-from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, join
+from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, join, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,6 +81,7 @@ class Frame:
     frozen: set[str] = field(default_factory=set)  # paths of modules whose parameters were frozen
     closures: dict[cst.CSTNode, Closure] = field(default_factory=dict)
     loops: tuple[int, ...] = ()
+    settled: bool = False  # in the second round of a loop: loops inside need no second round of their own
     branches: tuple[int, ...] = ()
     attempts: tuple[int, ...] = ()  # ids of the try bodies around
     handlers: tuple[Handler, ...] = ()  # the except blocks around
@@ -90,7 +91,7 @@ class Frame:
     exits: list[list[State]] = field(default_factory=list)  # of each loop around: states at break / continue
     classes: dict[str, dict[str, Value]] = field(default_factory=dict)  # of a module body: class-level names
     anchors: dict[str, cst.CSTNode] = field(default_factory=dict)  # path -> the node of its first load
-    table: dict[tuple[cst.CSTNode, str], Op] = field(default_factory=dict)
+    table: dict[tuple[int, str], Op] = field(default_factory=dict)
     _numbers: dict[int, int] = field(default_factory=dict)
 
     # -- operations ---------------------------------------------------------------------------------------------
@@ -111,9 +112,9 @@ class Frame:
         path: str | None = None,
     ) -> Op:
         """The operation `name` at `node`: made the first time, refreshed when a loop comes round again."""
-        op = self.table.get((node, name))
+        op = self.table.get((id(node), name))
         if op is None:
-            op = self.table[node, name] = Op(name, node, self.unit, order=len(self.ops))
+            op = self.table[id(node), name] = Op(name, node, self.unit, order=len(self.ops))
             op.loops, op.branches, op.depth, op.statement = self.loops, self.branches, self.depth, self.statement
             op.attempts, op.handlers = self.attempts, self.handlers
             self.ops.append(op)

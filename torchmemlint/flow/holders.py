@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 import libcst as cst
 
 from torchmemlint import knowledge
 from torchmemlint.flow.frame import Frame, dotted
 from torchmemlint.flow.graph import Argument, Op, Sink
-from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Layout, Value, join
+from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Layout, Value, join, replace
 
 
 def literal(f: Frame, node: cst.BaseExpression, name: str, members: Sequence[tuple[cst.CSTNode, Value]]) -> Value:
@@ -28,7 +27,7 @@ def load(f: Frame, path: str, node: cst.CSTNode, *, fresh: bool = True, base: Va
     anchor = f.anchors.get(path)
     if anchor is None:
         anchor = f.anchors[path] = node
-    op = f.table.get((anchor, "load"))
+    op = f.table.get((id(anchor), "load"))
     if op is None:
         value = f.program.path_value(f, path, base) if fresh else UNKNOWN
         op = f.op("load", anchor, value, path=path, receiver=base)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torchmemlint import knowledge
 from torchmemlint.flow.cycles import carries
 from torchmemlint.flow.events import HolderClosed
 from torchmemlint.flow.graph import ARITHMETIC, Argument, Mode, Op, Sink, Store, closure, fact
-from torchmemlint.flow.values import Fact, Kind, Value
+from torchmemlint.flow.values import Fact, Kind, Value, replace
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow

@@ -6,13 +6,13 @@ iteration. `held_across` answers for one operation; `Liveness.holdings` lists ev
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Union
 
 from torchmemlint.flow.graph import Op, Sink, closure, fact, upstream
 from torchmemlint.flow.timeline import Timeline
-from torchmemlint.flow.values import Fact, Kind, Value
+from torchmemlint.flow.values import Fact, Kind, Value, replace
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MAX_POINTS = 20_000  # beyond it a function is generated code: nothing is said of it
 PEAKS = frozenset({"module", "backward", "step", "torch.load", "call"})
 LIGHT_KINDS = frozenset({Kind.HOST, Kind.FUNCTION, Kind.CLASS, Kind.EXTERNAL})
-HOLDING = frozenset({"comprehension", "store", "bind"})  # the result holds its operands
+HOLDING = frozenset({"comprehension", "store", "bind", "parameters", "state_dict"})  # the result holds its operands
 OPAQUE = frozenset({"read", "call", "?call", "construct", "copy", "to", "cuda", "eval", "train"})  # may hold them
 Token = Union[Op, "tuple[Op, int]"]
 MODEL_SIZED = frozenset({Kind.MODULE, Kind.OPTIMIZER})
@@ -218,6 +218,12 @@ class Liveness:
         shared = [s for m in bind.inputs for s in m.value.shares]
         yield from closure([*makers, *shared], kept_by, 500)
 
+    def readers(self, bind: Op) -> list[cst.CSTNode]:
+        """The places that read what a binding binds, in order."""
+        bit = sum(b for i, b in self._names.bindings.items() if self.timeline.points[i].node is bind.node)
+        points = zip(self.timeline.points, self._reaching)
+        return [p.node for p, into in points if p.kind == "read" and p.name == bind.path and into & bit and p.node is not None]
+
     def holdings(self) -> dict[Op, list[Held]]:
         """For each binding the peaks over which it is held dead."""
         found: dict[Op, list[Held]] = {}
@@ -283,7 +289,12 @@ def weigh(value: Value, bind: Op, peak: Op) -> Weight:
 
 
 def _from_forward(value: Value) -> bool:
-    return any(op.name == "module" for maker in value.defs for op in closure([maker], lambda o: o.inputs, 200))
+    return any(op.name == "module" for op in closure(value.defs, on_device, 200))
+
+
+def on_device(op: Op) -> list[Op]:
+    """The operands of an operation that stays in tensors; none where it turns them into Python data."""
+    return op.inputs if Sink.HOST not in op.sunk and op.value.kind is not Kind.HOST else []
 
 
 def _grows(op: Op) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -17,7 +16,7 @@ from torchmemlint.flow.graph import Argument, Mode
 from torchmemlint.flow.summary import Summary, plain
 from torchmemlint.flow.types import annotation_value
 from torchmemlint.flow.units import Unit, function_unit, module_unit
-from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value
+from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, replace
 from torchmemlint.index.model import ClassInfo, FileIndex, FunctionInfo
 
 if TYPE_CHECKING:

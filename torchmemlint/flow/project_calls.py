@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import libcst as cst
 
@@ -14,7 +13,7 @@ from torchmemlint.flow.graph import Argument, Mode, Op, proven
 from torchmemlint.flow import holders
 from torchmemlint.flow.holders import holders_of, outliving
 from torchmemlint.flow.summary import Summary
-from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, join
+from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, join, replace
 from torchmemlint.index.model import FunctionInfo
 
 

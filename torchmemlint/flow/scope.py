@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import builtins
-from dataclasses import replace
 
 import libcst as cst
 
 from torchmemlint.flow.frame import Frame
 from torchmemlint.flow.holders import load
-from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value
+from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, replace
 
 CONSTANTS = {"True": replace(HOST, const=True), "False": replace(HOST, const=False), "None": HOST}
 BUILTINS = frozenset(dir(builtins))

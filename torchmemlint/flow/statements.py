@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import libcst as cst
 
@@ -14,7 +13,7 @@ from torchmemlint.flow.exceptions import Handler
 from torchmemlint.flow.frame import Closure, Frame, State, dotted, merge
 from torchmemlint.flow.graph import Sink
 from torchmemlint.flow.holders import element_of
-from torchmemlint.flow.values import HOST, Fact, Kind, Value
+from torchmemlint.flow.values import HOST, Fact, Kind, Value, replace
 
 def _line(f: Frame, node: cst.SimpleStatementLine) -> None:
     run(f, node.body)
@@ -95,7 +94,9 @@ def _loop(f: Frame, node: cst.For | cst.While, head: Callable[[], None]) -> None
     """Interpret the body twice, so that what is carried into the next iteration is seen; one iteration at least."""
     outer = f.loops
     f.loops = (*outer, f.number(node))
-    for _ in range(2):
+    settled = f.settled
+    for round_ in range(1 if settled else 2):
+        f.settled = settled or round_ == 1
         f.exits.append([])
         mode = f.state.mode
         head()
@@ -105,7 +106,7 @@ def _loop(f: Frame, node: cst.For | cst.While, head: Callable[[], None]) -> None
             state.mode = f.state.mode if f.state.alive else mode  # a `with` inside the loop is left on the way out
         f.state = merge([f.state, *exits])
         f.state.alive = True
-    f.loops = outer
+    f.loops, f.settled = outer, settled
     if node.orelse is not None:
         run(f, node.orelse.body)
 

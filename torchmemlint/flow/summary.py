@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchmemlint.findings import Place
 from torchmemlint.flow.graph import Mode, Op, Sink, Store, sinks
-from torchmemlint.flow.values import HOST, Fact, Kind, Value, join
+from torchmemlint.flow.values import HOST, Fact, Kind, Value, join, replace
 
 if TYPE_CHECKING:
     from torchmemlint.flow.frame import Frame

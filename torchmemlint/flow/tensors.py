@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import libcst as cst
 
@@ -11,7 +10,7 @@ from torchmemlint import knowledge
 from torchmemlint.flow.bindings import freeze
 from torchmemlint.flow.frame import Frame, dotted
 from torchmemlint.flow.graph import Argument, Op, Sink
-from torchmemlint.flow.values import HOST, Fact, Kind, Layout, Value
+from torchmemlint.flow.values import HOST, Fact, Kind, Layout, Value, replace
 
 DISTINCTIVE = frozenset(
     """detach detach_ item backward contiguous requires_grad_ unsqueeze squeeze view reshape permute transpose

@@ -1,0 +1,179 @@
+"""Attention written out: softmax(q kᵀ · s [+ mask]) v as a chain of score-shaped operations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from torchmemlint.flow.graph import Op
+from torchmemlint.flow.layout import units
+from torchmemlint.flow.patterns import bare, dimension, input_of, is_module, maker, operands, sign, text_of
+from torchmemlint.flow.values import Fact, Kind, Value
+
+if TYPE_CHECKING:
+    from torchmemlint.flow.function import FunctionFlow
+
+TURNS = frozenset({"transpose", "permute", "t", "T", "mT", "swapaxes", "movedim", "adjoint"})
+PRODUCTS = frozenset({"matmul", "bmm", "einsum", "baddbmm"})
+PASSING = frozenset({"dropout", "to", "type", "type_as", "float", "half", "bfloat16"})
+MASKING = frozenset({"masked_fill", "masked_fill_", "where", "add_", "mul_", "div_", "add", "mul", "div"})
+LENGTH = 12  # operations between the product and the softmax
+
+
+@dataclass
+class Attention:
+    """`product` makes the scores, `softmax` the weights, `result` uses them; `biased`: a learned or computed term of
+    the scores' shape is added; `masks`: how many masks or terms are applied."""
+
+    product: Op
+    softmax: Op
+    result: Op
+    biased: bool = False
+    masks: int = 0
+    chain: list[Op] = field(default_factory=list)
+
+
+def attention(flow: FunctionFlow, softmax: Op) -> Attention | None:
+    """The attention around a softmax; None where there is none, or its scores or weights are used otherwise."""
+    if flow.named("torch.scaled_dot_product_attention"):
+        return None  # the written-out form is the fallback of the fused one
+    result = _result(softmax)
+    found = _scores(input_of(softmax))
+    if result is None or found is None:
+        return None
+    product, chain, biased, masks = found
+    if not _only_inside(chain, softmax, product) or not _turned(product, softmax, result):
+        return None
+    if any(units(value) for value in operands(product)):
+        return None  # a single query: the scores are as small as the keys' length
+    return Attention(product, softmax, result, biased, masks, chain)
+
+
+def is_softmax(op: Op) -> bool:
+    """Is it torch's softmax, as function or module?"""
+    return op.name == "torch.softmax" or is_module(op, "Softmax")
+
+
+def _result(softmax: Op) -> Op | None:
+    """The product that alone uses the weights, after dropout and casts."""
+    current = softmax
+    for _ in range(8):
+        users = current.consumers
+        if len(users) != 1:
+            return None
+        user = users[0]
+        if bare(user) in PRODUCTS:
+            return user
+        operands_of_einsum = user.name in ("literal.tuple", "literal.list") and [bare(u) for u in user.uses] == ["einsum"]
+        if not (bare(user) in PASSING | TURNS or is_module(user, "Dropout", "Identity") or operands_of_einsum):
+            return None
+        current = user
+    return None
+
+
+def _scores(value: Value | None) -> tuple[Op, list[Op], bool, int] | None:
+    """Back from the softmax's input to the product, over scaling, masking and casts; branches may mask or not."""
+    chain: list[Op] = []
+    todo = list(value.defs) if value is not None else []
+    products: list[Op] = []
+    biased, masks = False, 0
+    while todo and len(chain) < LENGTH:
+        op = todo.pop()
+        if op in chain or op in products:
+            continue
+        if bare(op) in PRODUCTS:
+            products.append(op)
+            continue
+        following = _step(op)
+        if following is None:
+            return None
+        chain.append(op)
+        onward, term = following
+        biased = biased or term
+        masks += bare(op) in ("masked_fill", "masked_fill_", "where") or term
+        todo += onward.defs
+    if not products or len(products) > 2 or todo:
+        return None
+    return products[-1], chain, biased or len(products) > 1, masks
+
+
+def _step(op: Op) -> tuple[Value, bool] | None:
+    """The operand that carries the scores, and whether another term of their shape joins in."""
+    if op.name == "arith" or bare(op) in MASKING and bare(op) not in ("masked_fill", "masked_fill_", "where"):
+        return _arithmetic(op)
+    name = bare(op)
+    if name in ("masked_fill", "masked_fill_") and op.receiver is not None:
+        return op.receiver, False
+    if name == "where":
+        carriers = [a for a in operands(op)[1:] if _leads_to_product(a)]
+        return (carriers[0], False) if len(carriers) == 1 else None
+    if name in PASSING and op.receiver is not None:
+        return op.receiver, False
+    return None
+
+
+def _arithmetic(op: Op) -> tuple[Value, bool] | None:
+    kind = sign(op)
+    values = operands(op)
+    if kind not in ("+", "*", "/", "-") or len(values) != 2:
+        return None
+    carriers = [v for v in values if _leads_to_product(v)]
+    if len(carriers) == 2 and kind == "+":
+        merged = carriers[0]
+        return Value(kind=merged.kind, defs=carriers[0].defs + carriers[1].defs), True
+    if len(carriers) != 1 or kind == "-" and carriers[0] is not values[0]:
+        return None
+    other = next(v for v in values if v is not carriers[0])
+    learned = other.graph is Fact.YES or bool(other.params) and other.kind is Kind.TENSOR
+    return carriers[0], kind in ("+", "-") and learned
+
+
+def _leads_to_product(value: Value, depth: int = 8) -> bool:
+    for op in value.defs:
+        if bare(op) in PRODUCTS:
+            return True
+        if depth and (op.name == "arith" or bare(op) in MASKING | PASSING):
+            if any(_leads_to_product(v, depth - 1) for v in operands(op)):
+                return True
+    return False
+
+
+def _only_inside(chain: list[Op], softmax: Op, product: Op) -> bool:
+    """Are the scores used by nothing but the chain, and is nothing of it returned or stored?"""
+    inside = {*chain, softmax, product}
+    return all(set(_true_consumers(op)) <= inside for op in (*chain, product))
+
+
+def _true_consumers(op: Op) -> list[Op]:
+    return [u for u in op.consumers if not (u.name == "host" or bare(u) in ("size", "dim", "numel"))]
+
+
+def _turned(product: Op, softmax: Op, result: Op) -> bool:
+    """Is it q kᵀ and weights · v: one operand transposed and the last dimension normalised, or both einsums?"""
+    if bare(product) == "einsum" or bare(result) == "einsum":
+        return bare(product) == bare(result) == "einsum" and _bilinear(product) and _bilinear(result)
+    axis = softmax.argument(0, "dim")
+    if softmax.name == "module":
+        made = maker(softmax.receiver) if softmax.receiver is not None else None
+        axis = made.argument(0, "dim") if made is not None else None
+    last = dimension(softmax) if softmax.name != "module" else None
+    if axis is not None and last is not None and last not in (-1, 2, 3):
+        return False
+    return any(_is_turned(v) for v in operands(product))
+
+
+def _is_turned(value: Value) -> bool:
+    made = maker(value)
+    return made is not None and (bare(made) in TURNS or any(bare(o) in TURNS for o in made.inputs[:1]
+                                                           if bare(made) in ("contiguous", "view", "reshape")))
+
+
+def _bilinear(op: Op) -> bool:
+    """Is it an einsum of two operands, contracting an index that the result has not?"""
+    first = op.receiver_node
+    equation = text_of(first)
+    if equation is None or "->" not in equation:
+        return False
+    sides = equation.replace(" ", "").split("->")[0].split(",")
+    return len(sides) == 2 and bool((set(sides[0]) & set(sides[1])) - set(equation.split("->")[1]))
+

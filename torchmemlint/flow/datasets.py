@@ -1,0 +1,285 @@
+"""Data sets: which classes feed a DataLoader, in how many worker processes, and what their methods do there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchmemlint import knowledge
+from torchmemlint.knowledge import training
+from torchmemlint.flow.devices import CHOSEN, CUDA, placed_on
+from torchmemlint.flow.frame import dotted
+from torchmemlint.flow.graph import Op, closure
+from torchmemlint.flow.optimizers import callee, callee_info
+from torchmemlint.flow.values import Fact, Kind, Value, replace
+
+if TYPE_CHECKING:
+    from torchmemlint.flow.function import FunctionFlow
+    from torchmemlint.flow.program import Program
+    from torchmemlint.index.model import ClassInfo, FunctionInfo
+
+ITEM_METHODS = frozenset({"__getitem__", "__getitems__", "__iter__", "__next__"})
+LOADERS = ("DataLoader", "StatefulDataLoader")
+SEARCHED = 40  # functions looked through for loaders
+
+
+def dataset_class(program: Program, info: FunctionInfo) -> ClassInfo | None:
+    """The data set class that a method belongs to; None for all others."""
+    owner = program.project.owner(info) if info.owner is not None else None
+    return owner if owner is not None and is_dataset(program, owner) else None
+
+
+def is_dataset(program: Program, owner: ClassInfo) -> bool:
+    """Does the class derive from a data set class of PyTorch or of a library over it?"""
+    return any(knowledge.role(base) == "dataset" for base in program.project.external_bases(owner))
+
+
+def loaders(program: Program) -> Iterator[tuple[FunctionFlow, Op]]:
+    """The DataLoaders that the project makes."""
+    mentions = {(m.path, m.id): m for name in LOADERS for m in program.project.mentions(name)}
+    for info in list(mentions.values())[:SEARCHED]:
+        flow = program.flow(info)
+        for op in flow.named("construct") if flow is not None else ():
+            if flow is not None and op.value.kind is Kind.LOADER:
+                yield flow, op
+
+
+def workers_of(op: Op) -> Fact:
+    """Does the DataLoader run worker processes? NO by default."""
+    given = op.argument(5, "num_workers")
+    if given is None:
+        return Fact.MAYBE if any(a.name in ("*", "**") for a in op.arguments) else Fact.NO
+    if isinstance(given.value.const, int):
+        return Fact.YES if given.value.const > 0 else Fact.NO
+    return Fact.MAYBE
+
+
+def workers(program: Program, owner: ClassInfo) -> Fact:
+    """Is a data set of that class read by worker processes? MAYBE where no loader of it is seen."""
+    key = program.key(owner)
+    facts = [workers_of(op) for _, op in loaders(program) if _feeds(op, key)]
+    return max(facts) if facts else Fact.MAYBE
+
+
+def collated_by(program: Program, info: FunctionInfo) -> Fact | None:
+    """Is the function some DataLoader's `collate_fn`, and in worker processes? None where it is none."""
+    key = program.key(info)
+    facts = [workers_of(op) for _, op in loaders(program) if _collates(op, key)]
+    return max(facts) if facts else None
+
+
+def _feeds(op: Op, key: str) -> bool:
+    given = op.argument(0, "dataset")
+    return given is not None and given.value.kind is Kind.INSTANCE and given.value.name == key
+
+
+def _collates(op: Op, key: str) -> bool:
+    given = op.argument(None, "collate_fn")
+    return given is not None and given.value.kind in (Kind.FUNCTION, Kind.INSTANCE) and given.value.name == key
+
+
+def in_workers(flow: FunctionFlow) -> Fact | None:
+    """Is the function run for each item of a data set, in worker processes? None where it is no such function."""
+    owner = dataset_class(flow.program, flow.info)
+    if owner is None:
+        return None
+    if flow.info.name in ITEM_METHODS or _called_for_items(flow):
+        return workers(flow.program, owner)
+    return None
+
+
+def _called_for_items(flow: FunctionFlow) -> bool:
+    if flow.info.name == "__init__":
+        return False
+    return any(site.flow.info.name in ITEM_METHODS for site in flow.program.callers.sites(flow.info).calls)
+
+
+# -- data that is moved as a whole ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class WholeData:
+    """A tensor that is moved to an accelerator at once and read by slices afterwards."""
+
+    op: Op  # the move
+    name: str | None
+    read: Op  # the operation that takes a slice
+
+
+def whole_data_moves(flow: FunctionFlow) -> Iterator[WholeData]:
+    """The moves of whole data sets that a function makes."""
+    for op in flow.ops:
+        if op.depth == 0 and not op.loops and placed_on(op) in (CUDA, CHOSEN) and op.name in ("torch.to", "torch.cuda", "?call"):
+            read = _sliced_attribute(flow, op) or _sliced_by_caller(flow, op)
+            if read is not None:
+                yield WholeData(op, _kept_as(op), read)
+
+
+def _kept_as(op: Op) -> str | None:
+    return next((u.path for u in op.uses if u.name in ("store", "bind") and u.path), None)
+
+
+def _sliced_attribute(flow: FunctionFlow, op: Op) -> Op | None:
+    """`self.data = data.to(device)` in a constructor; a method that serves items or batches indexes it."""
+    path = _kept_as(op)
+    owner = flow.program.project.owner(flow.info) if flow.info.owner is not None else None
+    if owner is None or flow.info.name != "__init__" or path is None or not path.startswith("self."):
+        return None
+    for reader in _methods(flow.program, owner):
+        if reader.info.name == "__init__" or not (is_dataset(flow.program, owner) or _serves(reader)):
+            continue
+        found = next((o for load in reader.named("load") if load.path == path for o in load.uses if _indexes(o)), None)
+        if found is not None:
+            return found
+    return None
+
+
+def _methods(program: Program, owner: ClassInfo) -> Iterator[FunctionFlow]:
+    functions = program.project.files[owner.path].functions
+    for key in owner.methods.values():
+        flow = program.flow(functions[key]) if key in functions else None
+        if flow is not None:
+            yield flow
+
+
+def _serves(flow: FunctionFlow) -> bool:
+    """Does the method return or yield what it takes out?"""
+    return bool(flow.named("return", "yield")) and len(flow.info.parameters) > 1
+
+
+def _indexes(op: Op) -> bool:
+    return op.name in ("item", "torch.getitem", "torch.index", "read", "torch.index_select", "iter")
+
+
+def _sliced_by_caller(flow: FunctionFlow, op: Op) -> Op | None:
+    """A helper returns what it moved; its callers give the result, whole, to a function that slices it in a loop."""
+    returned = next((u for u in closure([op], lambda o: o.uses if o is op or o.name == "bind" else ()) if u.name == "return"), None)
+    if not flow.info.name:
+        return _sliced_in_loop(op)
+    if returned is None or flow.info.name == "forward":
+        return None
+    for site in flow.program.callers.sites(flow.info).calls:
+        if not site.op.loops and not site.flow.info.name:
+            found = _sliced_in_loop(site.op) or _sliced_below(site.flow, site.op)
+            if found is not None:
+                return found
+    return None
+
+
+def _sliced_in_loop(op: Op) -> Op | None:
+    """A slice by a position that changes, in a loop that the tensor was made outside of."""
+    return next((u for u in op.uses if _indexes(u) and u.name != "iter" and len(u.loops) > len(op.loops)), None)
+
+
+def _sliced_below(flow: FunctionFlow, op: Op) -> Op | None:
+    """The name is read by a function of the file that takes slices, itself or by a helper that it hands the tensor to."""
+    names = {u.path for u in op.uses if u.name == "bind"}
+    for info in flow.program.project.files[flow.info.path].functions.values():
+        inner = flow.program.flow(info) if info.name and not names.isdisjoint(info.words) else None
+        for load in inner.named("load") if inner is not None else ():
+            if inner is None or load.path not in names:
+                continue
+            for user in load.uses:
+                if user.name == "argument" and user.loops or _indexes(user) and user.loops:
+                    return user
+    for user in op.uses:
+        if user.name == "argument":
+            found = _parameter_sliced(flow, user)
+            if found is not None:
+                return found
+    return None
+
+
+def _parameter_sliced(flow: FunctionFlow, argument: Op) -> Op | None:
+    """Does the called function slice that argument in a loop, or hand it on in one?"""
+    for call in argument.uses:
+        info = callee_info(flow, call)
+        inner = flow.program.flow(info) if info is not None else None
+        if inner is None:
+            continue
+        for parameter in inner.parameters:
+            for user in parameter.uses:
+                if user.loops and (_indexes(user) and user.name != "iter" or user.name == "argument"):
+                    return user
+    return None
+
+
+# -- samples as Python objects ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ObjectStore:
+    """An attribute of a data set that holds Python objects. `nested`: each sample's is a container itself."""
+
+    owner: ClassInfo
+    path: str
+    store: Op
+    read: Op
+    nested: bool
+
+
+def object_stores(flow: FunctionFlow) -> Iterator[ObjectStore]:
+    """The object-holding attributes that a constructor of a data set fills."""
+    owner = dataset_class(flow.program, flow.info)
+    if owner is None or flow.info.name in ITEM_METHODS or not flow.info.parameters:
+        return
+    for holder in flow.named("load"):
+        for store in holder.stores:
+            nested = _objects(flow, store.value, store.value_node) if holder.path and store.how == "assign" else None
+            if nested is None or holder.path is None:
+                continue
+            read = next((o for o in _item_reads(flow.program, owner, holder.path)), None)
+            if read is not None:
+                yield ObjectStore(owner, holder.path, store.op, read, nested)
+
+
+def _item_reads(program: Program, owner: ClassInfo, path: str) -> Iterator[Op]:
+    for method in _methods(program, owner):
+        if method.info.name in ITEM_METHODS or _called_for_items(method):
+            yield from (load for load in method.named("load") if load.path == path and load.consumers)
+
+
+def _objects(flow: FunctionFlow, value: Value, node: object) -> bool | None:
+    """Does the value hold many Python objects? True: containers, False: plain ones, None: no, or not known."""
+    for maker in value.defs:
+        if maker.name == "comprehension" and isinstance(maker.node, (cst.ListComp, cst.DictComp)):
+            return _members(maker)
+        if maker.name in ("literal.list", "literal.dict") and any(len(s.op.loops) > len(maker.loops) for s in maker.stores):
+            return _members(maker)
+        if maker.name == "read" and maker.callee in ("sorted", "list") and maker.inputs:
+            return _objects(flow, replace(value, defs=tuple(maker.inputs)), node)
+        if maker.name == "call":
+            return _returned(flow, maker)
+    return _by_reader(flow, node)
+
+
+def _members(maker: Op) -> bool | None:
+    stored = [s.value for s in maker.stores]
+    if any(v.kind is Kind.TENSOR for v in stored):
+        return None
+    return any(v.kind is Kind.CONTAINER for v in stored)
+
+
+def _returned(flow: FunctionFlow, call: Op) -> bool | None:
+    """A project function that returns a list which it fills in a loop or comprehension."""
+    inner = callee(flow, call)
+    for back in inner.named("return") if inner is not None else ():
+        for maker in back.inputs:
+            if maker.name in ("comprehension", "literal.list") and inner is not None:
+                return _objects(inner, back.value, None)
+    return None
+
+
+def _by_reader(flow: FunctionFlow, node: object) -> bool | None:
+    """`json.load(f)`, `glob.glob(pattern)`, `COCO(path)`: readers that give Python objects, from the knowledge tables."""
+    while isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value in ("sorted", "list") and node.args:
+        node = node.args[0].value
+    if not isinstance(node, cst.Call):
+        return None
+    path = dotted(node.func)
+    name = flow.program.project.dotted(flow.unit.index, path) if path is not None else ""
+    kind = training.object_reader(name)
+    return None if kind is None else kind == "nested"

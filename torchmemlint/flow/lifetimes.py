@@ -1,0 +1,130 @@
+"""Names that outlive their use: which of the values that are held dead over a peak are worth a word, and how far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from torchmemlint.flow.endings import dropped
+from torchmemlint.flow.graph import Mode, Op, Sink, closure, sinks
+from torchmemlint.flow.liveness import Held, Weight, liveness
+from torchmemlint.flow.values import Fact, Kind
+
+if TYPE_CHECKING:
+    from torchmemlint.flow.function import FunctionFlow
+
+FORWARDS = frozenset({"module", "call", "backward"})
+CHECKPOINTS = frozenset({"checkpoint", "state_dict"})  # TML602
+
+
+class Span(Enum):
+    """How long a dead value is held."""
+
+    GRAPH = "graph"  # a graph that no backward frees, over a later forward or backward
+    TRAINING = "training"  # made before a loop, dead through all of it
+    VALIDATION = "validation"  # of the training step, through an evaluation
+    BRANCH = "branch"  # made in a branch, until the branch is taken again
+    NEXT = "next"  # until the same statement runs in the next iteration
+    REPLACED = "replaced"  # a model, while its successor is made
+
+
+@dataclass(frozen=True)
+class Lingering:
+    """One or more names, bound by one statement, that hold dead values over `peak`."""
+
+    span: Span
+    held: tuple[Held, ...]
+    peak: Op
+
+    @property
+    def weight(self) -> Weight:
+        """Of the heaviest."""
+        return max(h.weight for h in self.held)
+
+
+def lingering(flow: FunctionFlow) -> Iterator[Lingering]:
+    """The names of a function that outlive their use, one entry a binding statement and span."""
+    groups: dict[tuple[int, Span], list[Held]] = {}
+    for bind, holds in liveness(flow).holdings().items():
+        span = next((s for s in (_span(flow, bind, h) for h in holds) if s is not None), None)
+        if span is not None:
+            held = next(h for h in holds if _span(flow, bind, h) is span)
+            groups.setdefault((id(bind.statement), span), []).append(held)
+    for (_, span), group in groups.items():
+        yield Lingering(span, tuple(group), group[0].peak)
+
+
+def _span(flow: FunctionFlow, bind: Op, held: Held) -> Span | None:
+    """What kind of span the peak `held.peak` shows, if any."""
+    peak, weight = held.peak, held.weight
+    if weight is Weight.MODEL:
+        return _of_module(flow, bind, held)
+    if peak.name not in FORWARDS or not _computes(flow, peak):
+        return None
+    if weight is Weight.GRAPH:
+        return Span.GRAPH if _leaks(flow, bind) else None
+    deeper = len(peak.loops) > len(bind.loops) and peak.loops[: len(bind.loops)] == bind.loops
+    if not held.carried:
+        if deeper and weight >= Weight.ACTIVATION and _trains_in(flow, peak.loops[: len(bind.loops) + 1]):
+            return Span.TRAINING
+        if bind.loops and peak.loops == bind.loops and peak.name == "call" and _evaluates(flow, peak):
+            return Span.VALIDATION
+        return None
+    if weight < Weight.ACTIVATION:
+        return None
+    if bind.branches[len(peak.branches) :] and bind.branches[: len(peak.branches)] == peak.branches:
+        return Span.BRANCH
+    return Span.NEXT if peak.name == "module" else None
+
+
+def _of_module(flow: FunctionFlow, bind: Op, held: Held) -> Span | None:
+    peak = held.peak
+    if bind.value.name in CHECKPOINTS or bind.value.kind is not Kind.MODULE or bind.value.trainable is Fact.NO:
+        return None
+    if held.carried or (peak.loops == bind.loops and bind.loops and peak.order < bind.order):
+        replaced = peak in bind.inputs or any(peak in op.inputs for op in bind.inputs)
+        return Span.REPLACED if replaced and peak.name in ("call", "construct") else None
+    deeper = len(peak.loops) > len(bind.loops)
+    ran = any(op.name == "module" and op.order < peak.order for maker in bind.inputs for op in maker.uses)
+    return Span.TRAINING if deeper and ran and peak.name == "module" and _trains_in(flow, peak.loops) else None
+
+
+def _leaks(flow: FunctionFlow, bind: Op) -> bool:
+    """Is the graph of the bound value freed by no backward, and not TML203's business?"""
+    if not flow.summary.backward or any(op.freed for op in bind.inputs):
+        return False
+    if any(sinks(op) - {Sink.HOST} for op in bind.inputs):
+        return False
+    origins = [o for o in closure(bind.inputs, lambda o: o.inputs if o.passes else ()) if o.name == "module"]
+    return bool(origins) and not any(o.freed for o in origins) and not any(dropped(flow, o) for o in origins)
+
+
+def _trains_in(flow: FunctionFlow, loops: tuple[int, ...]) -> bool:
+    return any(op.loops[: len(loops)] == loops for op in flow.named("backward"))
+
+
+def _computes(flow: FunctionFlow, peak: Op) -> bool:
+    return peak.name != "call" or _callee_forwards(flow, peak) is not None
+
+
+def _evaluates(flow: FunctionFlow, call: Op) -> bool:
+    """Does the called function run a forward without grad?"""
+    return _callee_forwards(flow, call) is Mode.OFF
+
+
+def _callee_forwards(flow: FunctionFlow, call: Op, depth: int = 2) -> Mode | None:
+    """The grad mode of the first forward in a called project function; None where it runs none."""
+    info = next((i for f in flow.program.project.files.values() if f.path == call.target
+                 for i in f.functions.values() if i.id == call.callee), None)
+    inner = flow.program.flow(info) if info is not None else None
+    if inner is None:
+        return None
+    for op in inner.named("module", "call"):
+        if op.name == "module":
+            return op.mode
+        mode = _callee_forwards(inner, op, depth - 1) if depth else None
+        if mode is not None:
+            return Mode.OFF if op.mode is Mode.OFF else mode
+    return None

@@ -1,0 +1,219 @@
+"""Training steps: which operations clear, fill and apply gradients, over which modules, and what optimizers own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from torchmemlint import knowledge
+from torchmemlint.knowledge import training
+from torchmemlint.flow.graph import Mode, Op, closure, upstream
+from torchmemlint.flow.values import Fact, Kind, Value
+
+if TYPE_CHECKING:
+    from torchmemlint.flow.function import FunctionFlow
+    from torchmemlint.index.model import FunctionInfo
+
+DEPTH = 3  # calls into calls that are looked through
+FORWARDS = frozenset({"module", "call", "?call", "custom"})
+
+
+def callee_info(flow: FunctionFlow, op: Op) -> FunctionInfo | None:
+    """The project function that a "call" operation calls."""
+    file = flow.program.project.files.get(op.target or "")
+    return file.functions.get(op.callee or "") if file is not None else None
+
+
+def callee(flow: FunctionFlow, op: Op) -> FunctionFlow | None:
+    """Its interpretation."""
+    info = callee_info(flow, op) if op.name == "call" else None
+    return flow.program.flow(info) if info is not None else None
+
+
+# -- the phases of a step ---------------------------------------------------------------------------------------------
+
+
+def is_step(op: Op) -> bool:
+    """Does the operation apply gradients: `optimizer.step()`, `scaler.step(optimizer)`? A scheduler's step does not."""
+    if op.name != "step" or op.receiver is None:
+        return False
+    return knowledge.role(op.receiver.name or "") != "scheduler" and not _scheduled(op)
+
+
+def _scheduled(op: Op) -> bool:
+    """A schedule is stepped with an epoch, a metric or nothing; an optimizer with nothing or a closure."""
+    return any(a.value.kind is Kind.HOST for a in op.arguments) and op.receiver is not None and op.receiver.kind is Kind.UNKNOWN
+
+
+def is_clear(flow: FunctionFlow, op: Op) -> bool:
+    """Does the operation clear gradients, itself or in a project function that does nothing else with them?"""
+    if op.name == "zero_grad":
+        return True
+    inner = callee(flow, op)
+    if inner is None:
+        return False
+    return bool(inner.named("zero_grad")) and not inner.named("backward", "step")
+
+
+def clearing(flow: FunctionFlow) -> list[Op]:
+    """The operations that clear gradients, in order."""
+    return [op for op in flow.named("zero_grad", "call") if is_clear(flow, op)]
+
+
+def trains(flow: FunctionFlow, after: int = -1, depth: int = DEPTH) -> bool:
+    """Does the function, or one that it calls, run a backward or make an optimizer behind operation number `after`?"""
+    for op in flow.ops:
+        if op.order <= after:
+            continue
+        if op.name in ("backward", "step") or op.name == "construct" and op.value.kind is Kind.OPTIMIZER:
+            return True
+        inner = callee(flow, op) if depth else None
+        if inner is not None and trains(inner, -1, depth - 1):
+            return True
+    return False
+
+
+def leaves_gradients(flow: FunctionFlow, depth: int = DEPTH) -> Fact:
+    """Are gradients filled when the function returns? NO where it clears them last, MAYBE where it does neither."""
+    state = Fact.MAYBE
+    for op in flow.ops:
+        state = after(flow, op, state, depth)
+    return state
+
+
+def after(flow: FunctionFlow, op: Op, state: Fact, depth: int = DEPTH) -> Fact:
+    """The same fact behind one operation."""
+    if op.name == "backward":
+        return Fact.YES
+    if op.name == "zero_grad":
+        return Fact.NO
+    inner = callee(flow, op) if depth else None
+    if inner is None:
+        return state
+    left = leaves_gradients(inner, depth - 1)
+    return left if left is not Fact.MAYBE else state
+
+
+def evaluates(flow: FunctionFlow, op: Op) -> bool:
+    """Does the call run forward passes over many batches with grad off, and no backward?"""
+    inner = callee(flow, op)
+    if inner is None or inner.named("backward", "step"):
+        return False
+    return any(_quiet_pass(inner, o) and o.loops for o in inner.ops)
+
+
+def _quiet_pass(flow: FunctionFlow, op: Op) -> bool:
+    if op.mode is not Mode.OFF:
+        return False
+    if op.name == "module":
+        return True
+    inner = callee(flow, op)
+    return inner is not None and bool(inner.named("module")) and not inner.named("backward")
+
+
+# -- modules and losses -----------------------------------------------------------------------------------------------
+
+
+def passes_of(root: Value) -> set[Op]:
+    """The forward passes of trainable modules whose graphs a value carries."""
+    found = set()
+    for maker in root.defs:
+        for op in upstream(maker):
+            if op.name == "module" and op.receiver is not None and op.path and op.receiver.trainable is not Fact.NO:
+                if op.mode is not Mode.OFF and op.value.graph is not Fact.NO:
+                    found.add(op)
+    return found
+
+
+def modules_of(root: Value) -> frozenset[str]:
+    """The paths of those modules, losses left out."""
+    return frozenset(op.path for op in passes_of(root) if op.path and not is_criterion(op))
+
+
+def is_criterion(op: Op) -> bool:
+    """Is the module a loss function of PyTorch, without parameters?"""
+    fact = knowledge.module_fact(op.receiver.name or "") if op.receiver is not None else None
+    return fact is not None and fact.parameters == "no"
+
+
+def step_of(flow: FunctionFlow, backward: Op) -> Op | None:
+    """The first optimizer step behind a backward call, in its loop."""
+    for op in flow.named("step"):
+        if op.order > backward.order and is_step(op) and op.loops[: len(backward.loops)] == backward.loops:
+            return op
+    return None
+
+
+def optimizer_path(flow: FunctionFlow, step: Op) -> str | None:
+    """The name of the optimizer that a step applies: the receiver, or the scaler's argument."""
+    from torchmemlint.flow.frame import dotted
+
+    if step.receiver is not None and step.receiver.kind is Kind.SCALER or step.arguments and step.arguments[0].value.kind is not Kind.FUNCTION:
+        return dotted(step.arguments[0].node) if step.arguments else None
+    return dotted(step.receiver_node) if step.receiver_node is not None else None
+
+
+@dataclass(frozen=True)
+class Owned:
+    """What an optimizer is given: paths of modules whose parameters it holds. `known`: nothing else may be in it."""
+
+    op: Op
+    paths: frozenset[str]
+    known: bool
+
+
+def optimizers(flow: FunctionFlow) -> Iterator[Owned]:
+    """The optimizers that a function makes."""
+    for op in flow.named("construct"):
+        if op.value.kind is Kind.OPTIMIZER and knowledge.role(op.callee or "") == "optimizer":
+            yield owned(op)
+
+
+def owned(op: Op) -> Owned:
+    """The modules whose parameters go into one optimizer."""
+    given = op.argument(0, "params")
+    if given is None:
+        return Owned(op, frozenset(), False)
+    sources = list(closure(given.value.defs, _behind, 300))
+    paths = {o.path for o in sources if o.name == "parameters" and o.path}
+    opaque = any(o.name in ("?call", "call", "param") for o in sources) or not given.value.defs
+    leaves = any(o.name.startswith("torch.") for o in sources)
+    return Owned(op, frozenset(paths), (bool(paths) or leaves) and not opaque)
+
+
+def _behind(op: Op) -> list[Op]:
+    return op.inputs if op.name not in ("parameters", "module", "call") else []
+
+
+# -- gradients ----------------------------------------------------------------------------------------------------------
+
+
+def keeps_on_purpose(flow: FunctionFlow) -> bool:
+    """Must gradients stay allocated here: flat buffers, CUDA graphs, other processes, or a program that makes them itself?"""
+    if not flow.unit.index.words.isdisjoint(training.preallocating()):
+        return True
+    return any(_makes_gradients(other) for other in _file_flows(flow, "grad"))
+
+
+def _file_flows(flow: FunctionFlow, word: str) -> Iterator[FunctionFlow]:
+    for info in flow.program.project.files[flow.info.path].functions.values():
+        inner = flow.program.flow(info) if word in info.words else None
+        if inner is not None:
+            yield inner
+
+
+def _makes_gradients(flow: FunctionFlow) -> bool:
+    """`p.grad = torch.zeros_like(p)`"""
+    for op in flow.named("write"):
+        if (op.path or "").endswith(".grad") and any(o.name.startswith("torch.zeros") or o.name == "torch.empty_like" for o in op.inputs):
+            return True
+    return False
+
+
+def gradient_of(op: Op) -> str | None:
+    """The path of the module over whose parameters' gradients an operation loops: `p.grad.zero_()`, `p.grad.data.zero_()`."""
+    sources = list(closure([op], lambda o: o.inputs if o.name != "parameters" else (), 40))
+    if not any(o.name == "torch.grad" or o.name == "load" and (o.path or "").endswith(".grad") for o in sources):
+        return None
+    return next((o.path for o in sources if o.name == "parameters" and o.path), None)

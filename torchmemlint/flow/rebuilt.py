@@ -1,0 +1,56 @@
+"""Constants that a forward pass builds: of a size that no input decides."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchmemlint.flow.frame import dotted
+from torchmemlint.flow.graph import Op
+from torchmemlint.flow.layout import sizes
+from torchmemlint.flow.patterns import bare, maker, number
+from torchmemlint.flow.tensors import dtype_of
+from torchmemlint.flow.values import Fact, Kind
+
+if TYPE_CHECKING:
+    from torchmemlint.flow.function import FunctionFlow
+
+FILLED = frozenset({"ones", "full", "zeros", "eye"})
+
+
+def in_forward(flow: FunctionFlow) -> bool:
+    """Is the function the forward of an nn.Module?"""
+    owner = flow.program.project.owner(flow.info) if flow.info.owner is not None else None
+    return flow.info.name == "forward" and owner is not None and flow.program.project.is_module_class(owner) is Fact.YES
+
+
+def fixed_size(flow: FunctionFlow, factory: Op) -> bool:
+    """Are all sizes given to a factory literals or attributes of self?"""
+    if bare(factory) not in FILLED:
+        return False
+    first = sizes([a for a in factory.arguments if a.name is None])
+    return bool(first) and all(_fixed(flow, node) for node in first or ())
+
+
+def _fixed(flow: FunctionFlow, node: cst.BaseExpression | cst.StarredElement) -> bool:
+    if number(node) is not None:
+        return True
+    path = dotted(node) if isinstance(node, cst.BaseExpression) else None
+    own = flow.info.parameters[0].name if flow.info.parameters else ""
+    return path is not None and path.startswith(own + ".") and flow.frame.read(path) is not None and \
+        flow.frame.state.env[path].kind in (Kind.UNKNOWN, Kind.HOST)
+
+
+def square_mask(op: Op) -> bool:
+    """Is it the triangle of a square tensor of ones, in floats?"""
+    if bare(op) not in ("tril", "triu"):
+        return False
+    made = maker(op.receiver) if op.receiver is not None else None
+    if made is None or bare(made) not in ("ones", "full") or dtype_of(made.arguments) is not None:
+        return False
+    given = sizes([a for a in made.arguments if a.name is None])
+    if given is None or len(given) != 2 or number(given[0]) == 1:
+        return False
+    first, second = given
+    return first.deep_equals(second)

@@ -49,7 +49,7 @@ def is_object_state(f: Frame, path: str) -> bool:
     """Is the path's root an object that outlives the call: self, cls, a parameter, or a global?"""
     root = path.partition(".")[0]
     value = f.read(root)
-    return value is None or any(op.name in ("param", "load") for op in value.defs)
+    return value is None or any(op.name in ("param", "load", "iter", "item") for op in value.defs)
 
 
 def store_attribute(

@@ -69,7 +69,7 @@ def _onward(
     elif user.name == "store":
         holder = next((h for h in user.uses if any(s.op is user for s in h.stores)), None)
         yield (flow, holder, depth) if holder is not None and holder.name in LOCAL_HOLDERS else None
-    elif user.name == "call":
+    elif user.name in ("call", "argument"):
         yield from _into(flow, current, user, depth)
     elif user.name == "return":
         yield from _callers(flow, depth) if returns else [None]
@@ -79,7 +79,13 @@ def _onward(
 
 def _into(flow: FunctionFlow, current: Op, call: Op, depth: int) -> Iterator[tuple[FunctionFlow, Op, int] | None]:
     """The parameters of a project function that receive the tensor."""
-    info = flow.program.function(f"{call.target}|{call.callee}")
+    if call.name == "argument":
+        calls = flow.named("call", "module")
+        call = next((c for c in calls if any(a.node is call.node for a in c.arguments)), call)
+    if call.name == "module":
+        info = flow.program.method(call.callee, "forward")
+    else:
+        info = flow.program.function(f"{call.target}|{call.callee}")
     inner = flow.program.flow(info) if info is not None and depth > 0 else None
     if info is None or inner is None:
         yield None
@@ -131,7 +137,7 @@ def undisturbed(flow: FunctionFlow, start: Op, ends: list[Op]) -> bool:
         if outside:  # the loop comes round before the reader: all of its body runs between
             loop = start.loops[len(op.loops)]
             first = min(first, min(o.order for o in flow.ops if loop in o.loops) - 1)
-    between = (op for op in flow.ops if first < op.order <= last and op is not start)
+    between = (op for op in flow.ops if first < op.order <= last and op is not start and op not in ends)
     return all(op.name in QUIET and not in_place(op) or _harmless(op) for op in between)
 
 def _harmless(op: Op) -> bool:

@@ -37,9 +37,9 @@ def is_dataset(program: Program, owner: ClassInfo) -> bool:
     return any(knowledge.role(base) == "dataset" for base in program.project.external_bases(owner))
 
 
-def loaders(program: Program) -> Iterator[tuple[FunctionFlow, Op]]:
-    """The DataLoaders that the project makes."""
-    mentions = {(m.path, m.id): m for name in LOADERS for m in program.project.mentions(name)}
+def loaders(program: Program, path: str) -> Iterator[tuple[FunctionFlow, Op]]:
+    """The DataLoaders that the project makes in files linked with this one."""
+    mentions = {(m.path, m.id): m for name in LOADERS for m in program.project.mentions(name, path)}
     for info in list(mentions.values())[:SEARCHED]:
         flow = program.flow(info)
         for op in flow.named("construct") if flow is not None else ():
@@ -60,14 +60,14 @@ def workers_of(op: Op) -> Fact:
 def workers(program: Program, owner: ClassInfo) -> Fact:
     """Is a data set of that class read by worker processes? MAYBE where no loader of it is seen."""
     key = program.key(owner)
-    facts = [workers_of(op) for _, op in loaders(program) if _feeds(op, key)]
+    facts = [workers_of(op) for _, op in loaders(program, owner.path) if _feeds(op, key)]
     return max(facts) if facts else Fact.MAYBE
 
 
 def collated_by(program: Program, info: FunctionInfo) -> Fact | None:
     """Is the function some DataLoader's `collate_fn`, and in worker processes? None where it is none."""
     key = program.key(info)
-    facts = [workers_of(op) for _, op in loaders(program) if _collates(op, key)]
+    facts = [workers_of(op) for _, op in loaders(program, info.path) if _collates(op, key)]
     return max(facts) if facts else None
 
 

@@ -49,7 +49,7 @@ def _calls(flow: FunctionFlow) -> list[CallSite]:
     owner = program.project.owner(info) if info.name in ("forward", "__call__") else None
     if found or owner is None:
         return found
-    for maker in program.project.mentions(owner.name)[:MAKERS]:
+    for maker in program.project.mentions(owner.name, info.path)[:MAKERS]:
         host = program.project.owner(maker)
         if host is None or host.id == owner.id:
             continue

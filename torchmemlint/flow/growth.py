@@ -35,6 +35,7 @@ class Growth:
     window: bool = False
     small: bool = False
     bounded: bool = False
+    computed: bool = False  # the parts come out of a forward pass and stay on its device
 
 
 def growth(flow: FunctionFlow, op: Op) -> Growth | None:
@@ -44,7 +45,7 @@ def growth(flow: FunctionFlow, op: Op) -> Growth | None:
         inner = [u for u in _readers(op) if u.loops[: len(op.loops)] == op.loops]
         outer = [u for u in _readers(op) if u not in inner]
         return Growth("loop", any(not _itself(u, op) for u in inner), not outer and bool(flow.info.name),
-                      any(_cuts(u) for u in inner), small, _few(flow.node, op.node))
+                      any(_cuts(u) and _feeds(u, op) for u in inner), small, _few(flow.node, op.node), _computed(op))
     attribute = _attribute(op)
     if attribute is not None:
         return Growth("attribute", window=any(_cuts(u) for u in _readers(op)), small=small)
@@ -83,6 +84,18 @@ def _itself(user: Op, op: Op) -> bool:
 
 def _cuts(op: Op) -> bool:
     return op.name == "torch.getitem" or bare(op) in ("narrow", "index_select")
+
+
+def _feeds(user: Op, op: Op) -> bool:
+    """Does the reader's result go back into the concatenation?"""
+    return op in set(closure([user], lambda o: o.uses if _passes(o) else ()))
+
+
+def _computed(op: Op) -> bool:
+    """Is a part the result of a module, not moved to the host since?"""
+    new = [p for p in _parts(op) if p is not op]
+    made = closure(new, lambda o: o.inputs if o.value.device != "cpu" and o.name not in ("iter", "batch") else ())
+    return any(o.name == "module" and o.value.device != "cpu" for o in made) and all(p.value.device != "cpu" for p in new)
 
 
 def _holds_indices(op: Op) -> bool:

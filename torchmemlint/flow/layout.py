@@ -164,14 +164,23 @@ def index_kind(element: cst.SubscriptElement) -> str:
     if isinstance(index, cst.Slice):
         if index.lower is None and index.upper is None and index.step is None:
             return ":"
-        lower, upper = number(index.lower) if index.lower is not None else 0, number(index.upper)
-        return "one" if isinstance(lower, int) and isinstance(upper, int) and upper - lower == 1 and lower >= 0 else "slice"
+        return "one" if _single(index) else "slice"
     value = index.value
     if isinstance(value, cst.Ellipsis):
         return "..."
     if isinstance(value, cst.Name) and value.value == "None":
         return "None"
     return "int" if isinstance(number(value), int) else "other"
+
+
+def _single(index: cst.Slice) -> bool:
+    """`0:1`, `k:k + 1`."""
+    lower, upper = number(index.lower) if index.lower is not None else 0, number(index.upper)
+    if isinstance(lower, int) and isinstance(upper, int):
+        return upper - lower == 1 and lower >= 0
+    after = index.upper
+    return isinstance(after, cst.BinaryOperation) and isinstance(after.operator, cst.Add) and number(after.right) == 1 \
+        and index.lower is not None and after.left.deep_equals(index.lower)
 
 
 def broadcast_against(a: Units, b: Units) -> bool:

@@ -27,6 +27,7 @@ class Span(Enum):
     VALIDATION = "validation"  # of the training step, through an evaluation
     BRANCH = "branch"  # made in a branch, until the branch is taken again
     NEXT = "next"  # until the same statement runs in the next iteration
+    UNREAD = "unread"  # bound and never read at all
     REPLACED = "replaced"  # a model, while its successor is made
 
 
@@ -65,6 +66,8 @@ def _span(flow: FunctionFlow, bind: Op, held: Held) -> Span | None:
         return None
     if weight is Weight.GRAPH:
         return Span.GRAPH if _leaks(flow, bind) else None
+    if weight >= Weight.ACTIVATION and not liveness(flow).readers(bind):
+        return Span.UNREAD if peak.name in ("module", "backward") else None
     deeper = len(peak.loops) > len(bind.loops) and peak.loops[: len(bind.loops)] == bind.loops
     if not held.carried:
         if deeper and weight >= Weight.ACTIVATION and _trains_in(flow, peak.loops[: len(bind.loops) + 1]):
@@ -76,7 +79,19 @@ def _span(flow: FunctionFlow, bind: Op, held: Held) -> Span | None:
         return None
     if bind.branches[len(peak.branches) :] and bind.branches[: len(peak.branches)] == peak.branches:
         return Span.BRANCH
-    return Span.NEXT if peak.name == "module" else None
+    return Span.NEXT if peak.name == "module" and _costs(flow, bind, peak) else None
+
+
+def _costs(flow: FunctionFlow, bind: Op, peak: Op) -> bool:
+    """In a loop that trains, the step's own results are bound anew before its peak, the backward: only lists of results
+    that are held while another forward runs add to it."""
+    if not _trains_in(flow, peak.loops):
+        return True
+    return bind.value.kind is Kind.CONTAINER and (not _makes(peak, bind) or bind.value.name == "list")
+
+
+def _makes(peak: Op, bind: Op) -> bool:
+    return peak in set(closure(bind.inputs, lambda o: o.inputs, 200))
 
 
 def _of_module(flow: FunctionFlow, bind: Op, held: Held) -> Span | None:

@@ -277,6 +277,8 @@ def weigh(value: Value, bind: Op, peak: Op) -> Weight:
         return Weight.NOTHING
     if value.kind in MODEL_SIZED or value.name in ("checkpoint", "state_dict"):
         return Weight.MODEL
+    if _only_scalars(value):
+        return Weight.NOTHING
     if any(_grows(op) for op in value.defs):
         return Weight.DATASET
     if fact(value) is Fact.YES and not freed_before(value, bind, peak):
@@ -286,6 +288,12 @@ def weigh(value: Value, bind: Op, peak: Op) -> Weight:
     if _from_forward(value):
         return Weight.ACTIVATION
     return Weight.BATCH if value.kind is Kind.TENSOR or value.name == "batch" else Weight.NOTHING
+
+
+def _only_scalars(value: Value) -> bool:
+    """A tuple or dict of numbers and single elements."""
+    members = tuple(value.elements.values()) if isinstance(value.elements, dict) else value.elements
+    return bool(members) and all(m.kind is Kind.HOST or m.scalar is Fact.YES for m in members or ())
 
 
 def _from_forward(value: Value) -> bool:

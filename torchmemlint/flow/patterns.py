@@ -222,3 +222,14 @@ def upstream_within(value: Value, passes: Iterable[str]) -> Iterator[Op]:
         yield op
         if bare(op) in names or op.name in names:
             todo += op.inputs
+
+
+def infinite(node: cst.CSTNode | None) -> bool:
+    """Is the expression plus or minus infinity (`float("-inf")`, `-float("inf")`, `-math.inf`)?"""
+    if isinstance(node, cst.UnaryOperation):
+        return infinite(node.expression)
+    if isinstance(node, cst.Attribute):
+        return (dotted(node) or "") in ("math.inf", "np.inf", "torch.inf", "numpy.inf")
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value == "float" and node.args:
+        return (text_of(node.args[0].value) or "").lower().lstrip("+-") in ("inf", "infinity")
+    return False

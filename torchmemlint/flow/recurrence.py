@@ -112,7 +112,7 @@ def _ends(flow: FunctionFlow, holder: Op) -> frozenset[Sink]:
 def _cut_elsewhere(flow: FunctionFlow, holder: Op, own: Store) -> bool:
     """Is the state detached, or handed through a helper, by another statement that reads and stores it?"""
     attribute = (holder.path or "").rpartition(".")[2]
-    readers = flow.program.project.attribute_readers(attribute)
+    readers = flow.program.project.attribute_readers(attribute, flow.info.path)
     if len(readers) > CANDIDATES:
         return True
     for reader in readers:

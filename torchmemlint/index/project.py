@@ -194,8 +194,17 @@ class ProjectIndex:
 
     # words
 
-    def mentions(self, word: str) -> list[FunctionInfo]:
-        """Functions and module bodies in whose text the identifier occurs: a superset of those that use it."""
+    def mentions(self, word: str, path: str | None = None) -> list[FunctionInfo]:
+        """Functions and module bodies in whose text the identifier occurs: a superset of those that use it.
+
+        With a path only those in files that imports link with it, directly or through others."""
+        found = self._mentioned(word)
+        if path is None:
+            return found
+        linked = self.component(path)
+        return [info for info in found if self.component(info.path) == linked]
+
+    def _mentioned(self, word: str) -> list[FunctionInfo]:
         if word not in self._mentions:
             self._mentions[word] = [
                 info
@@ -208,11 +217,7 @@ class ProjectIndex:
 
     def attribute_readers(self, attr: str, path: str | None = None) -> list[FunctionInfo]:
         """Functions that may read an attribute of this name; with a path only in files that imports link with it."""
-        found = self.mentions(attr)
-        if path is None:
-            return found
-        linked = self.component(path)
-        return [info for info in found if self.component(info.path) == linked]
+        return self.mentions(attr, path)
 
     def component(self, path: str) -> str:
         """A name for the files that are linked by imports, directly or through others: objects stay among them."""

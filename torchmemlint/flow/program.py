@@ -240,7 +240,8 @@ class Program:
     def flow(self, info: FunctionInfo, values: Sequence[Value | None] = ()) -> FunctionFlow | None:
         """The interpretation of a function; None inside itself (recursion), too deep, or where it can't be parsed."""
         key = self.key(info)
-        signature = self._signature(key, values)
+        bound = info.owner is not None and "staticmethod" not in info.decorators
+        signature = self._signature(key, [None, *values[1:]] if bound and values else values)  # self is known anyway
         known = (key, signature)
         if known in self._flows and (self._running or known not in self._degraded):
             return self._flows[known]

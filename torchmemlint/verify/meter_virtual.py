@@ -1,0 +1,190 @@
+"""Predicts the bytes a GPU would use: the program runs on fake tensors of a virtual device, which have shapes and
+storages but no values. Sizes are rounded as CUDA's caching allocator rounds them, and what its kernels hide is added
+(hidden.py). Questions about values get constant answers; `verify` compares the number of steps with a real run."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from torchmemlint.verify import virtual_device
+from torchmemlint.verify.hidden import buffer_of, transient
+from torchmemlint.verify.ledger import Ledger, tensors
+from torchmemlint.verify.usage import Usage
+
+aten = torch.ops.aten
+_FUSED_STEPS = tuple(f"aten::_fused_{name}" for name in ("adam", "adamw", "sgd", "adagrad"))
+
+
+def constant(dtype: torch.dtype) -> float | int | bool:
+    """What a value of the virtual device reads as."""
+    if dtype is torch.bool:
+        return False
+    return 0.5 if dtype.is_floating_point else 1
+
+
+class _Host(TorchFunctionMode):
+    """Calls that need values, or that decide by the device how to compute."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        answer = _CALLS.get(func)
+        return answer(*args, **kwargs) if answer is not None else func(*args, **kwargs)
+
+
+def _numpy(tensor: torch.Tensor, **_: Any) -> Any:
+    if tensor.device.type == virtual_device.NAME:
+        raise TypeError(f"can't convert {tensor.device} tensor to numpy. Use Tensor.cpu() first.")
+    import numpy as np
+
+    kind = str(tensor.dtype).rpartition(".")[2]
+    return np.full(tuple(tensor.shape), constant(tensor.dtype), dtype=kind)
+
+
+def _tolist(tensor: torch.Tensor) -> Any:
+    value: Any = constant(tensor.dtype)
+    for length in reversed(tensor.shape):
+        value = [value] * length
+    return value
+
+
+def _deepcopy(tensor: torch.Tensor, memo: dict[int, Any]) -> Any:
+    """As for real tensors: a parameter's copy has no gradient."""
+    if id(tensor) not in memo:
+        copy = tensor.detach().clone()
+        memo[id(tensor)] = (
+            torch.nn.Parameter(copy, tensor.requires_grad)
+            if isinstance(tensor, torch.nn.Parameter)
+            else copy.requires_grad_(tensor.requires_grad)
+        )
+    return memo[id(tensor)]
+
+
+def _attention(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attn_mask: torch.Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Any:
+    """The kernel that CUDA would choose: flash for two-byte types without a mask, else the memory-efficient one."""
+    if query.device.type != virtual_device.NAME or enable_gqa:
+        return torch._C._nn.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal)
+    if query.dtype in (torch.float16, torch.bfloat16) and attn_mask is None:
+        return aten._scaled_dot_product_flash_attention(query, key, value, dropout_p, is_causal, scale=scale)[0]
+    needs = torch.is_grad_enabled() and any(t.requires_grad for t in (query, key, value))
+    bias = _bias(attn_mask, query, key) if attn_mask is not None else None
+    efficient = aten._scaled_dot_product_efficient_attention
+    return efficient(query, key, value, bias, needs, dropout_p, is_causal, scale=scale)[0]
+
+
+def _bias(mask: torch.Tensor, query: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
+    if mask.dtype is torch.bool:
+        mask = torch.zeros_like(mask, dtype=query.dtype).masked_fill_(~mask, float("-inf"))
+    return mask.expand(query.shape[0], query.shape[1], query.shape[2], key.shape[2])
+
+
+_CALLS: dict[Any, Callable[..., Any]] = {
+    torch.Tensor.numpy: _numpy,
+    torch.Tensor.tolist: _tolist,
+    torch.Tensor.__deepcopy__: _deepcopy,
+    torch.Tensor.pin_memory: lambda tensor, *_: tensor,
+    torch.nn.functional.scaled_dot_product_attention: _attention,
+}
+
+
+class _Storages(TorchDispatchMode):
+    """Books the results of every operator, and what the device's kernel takes beside them."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        super().__init__()
+        self.ledger = ledger
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func is aten._local_scalar_dense.default:
+            return constant(args[0].dtype)
+        if func is aten._to_copy.default and getattr(args[0], "constant", None) is not None:
+            args[0].constant = None  # else its value is computed on the device, which can't
+        if func._schema.name.startswith(_FUSED_STEPS):
+            return None
+        if func is aten.nonzero.default:
+            return self._book(func, args, self._half(args[0]))
+        if func is aten.index.Tensor:
+            args = (args[0], self._without_masks(args[1]))
+        return self._book(func, args, func(*args, **kwargs))
+
+    def _half(self, mask: torch.Tensor) -> torch.Tensor:
+        """The indices of a mask of which half is set."""
+        return mask.new_empty((mask.numel() // 2, mask.dim()), dtype=torch.int64)
+
+    def _without_masks(self, indices: Any) -> list[Any]:
+        plain: list[Any] = []
+        for index in indices:
+            if index is None or index.dtype is not torch.bool:
+                plain.append(index)
+                continue
+            chosen = self._half(index)
+            self._enter(chosen)
+            plain += [chosen.select(1, i) for i in range(index.dim())]
+        return plain
+
+    def _book(self, func: Any, args: tuple[Any, ...], result: Any) -> Any:
+        name = func._schema.name
+        for i, tensor in enumerate(tensors(result)):
+            self._enter(tensor, buffer_of(name, args, tensor) if i == 0 else 0)
+        if any(t.device.type == virtual_device.NAME for t in tensors(result)):
+            self.ledger.spike(transient(name.partition("::")[2], args, result))
+        return result
+
+    def _enter(self, tensor: torch.Tensor, at_least: int = 0) -> None:
+        self.ledger.enter(tensor, tensor.device.type == virtual_device.NAME, at_least)
+
+
+class VirtualMeter:
+    """Context in which the program runs on the virtual device. One for each process."""
+
+    name = "virtual"
+
+    def __init__(self, limit: int | None = None) -> None:
+        self.ledger = Ledger(limit)
+        self.device = virtual_device.install()
+        self._contexts = contextlib.ExitStack()
+
+    def __enter__(self) -> VirtualMeter:
+        from torch._subclasses.fake_tensor import FakeTensorMode
+
+        gc.collect()
+        self._contexts.enter_context(FakeTensorMode(allow_non_fake_inputs=True))
+        torch._C._set_only_lift_cpu_tensors(True)
+        self._contexts.callback(torch._C._set_only_lift_cpu_tensors, False)
+        self._contexts.enter_context(_Storages(self.ledger))
+        self._contexts.enter_context(_Host())
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        self._contexts.__exit__(*exc)
+
+    def probe(self) -> None:
+        """Take one sample of the bytes alive."""
+        self.ledger.probe()
+
+    def close(self) -> None:
+        """Note what is alive now, before and after garbage collection."""
+        self.usage.returned = self.ledger.live
+        gc.collect()
+        self.usage.settled = self.ledger.live
+
+    @property
+    def usage(self) -> Usage:
+        """The measurement so far."""
+        return self.ledger.usage

@@ -1,0 +1,209 @@
+"""Measures cases and judges them: which meter, which variants, in which order, and what to do when one can't."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from torchmemlint.verify.cases import Case
+from torchmemlint.verify.judge import (
+    BROKEN,
+    CONFIRMED,
+    SKIPPED,
+    Claim,
+    Outcome,
+    amount_claim,
+    effect_claim,
+    fix_claim,
+    middle,
+    result_claim,
+    worst,
+)
+from torchmemlint.verify.pool import Pool
+from torchmemlint.verify.usage import Usage
+
+REAL = ("cuda", "xpu", "mps", "mtia")  # device types with memory of their own
+
+
+class SetupError(Exception):
+    """The asked-for meter can't work here; the message says why."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to measure. `device`: auto, virtual, cpu or a device of torch; `limit` in bytes, `timeout` in seconds."""
+
+    device: str = "auto"
+    repeat: int = 1
+    timeout: float = 60.0
+    limit: int = 8 << 30
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What the plan came to on this machine."""
+
+    meter: str
+    environment: dict[str, Any]
+    word: str = ""  # why it is not the meter one would expect
+
+    @property
+    def real(self) -> bool:
+        """Is a device's own memory measured?"""
+        return self.meter.partition(":")[0] in REAL
+
+
+@dataclass(frozen=True)
+class Verified:
+    """A case with its measurements and verdicts. `meter` is empty for a skipped one."""
+
+    case: Case
+    meter: str = ""
+    outcomes: dict[str, Outcome] = field(default_factory=dict)  # bad, good, fixed
+    claims: tuple[Claim, ...] = ()
+    note: str = ""
+    fixed_text: str | None = None
+
+    @property
+    def verdict(self) -> str:
+        """The worst of the claims' verdicts; confirmed where nothing is claimed and everything ran."""
+        return worst([claim.verdict for claim in self.claims]) if self.claims or not self.meter else CONFIRMED
+
+
+def prepare(plan: Plan, pool: Pool) -> Setting:
+    """Find a meter that works. Raises SetupError for a named one that doesn't."""
+    if plan.device == "auto":
+        tried = _try(plan, pool, "cuda")
+        if tried["status"] == "ok":
+            return Setting("cuda", tried["environment"])
+        return _without_gpu(plan, pool)
+    tried = _try(plan, pool, plan.device)
+    if tried["status"] == "ok":
+        return Setting(plan.device, tried["environment"])
+    if plan.device == "virtual":
+        return _without_gpu(plan, pool)
+    raise SetupError(f"can't measure on {plan.device}: {tried['message'].partition(': ')[2] or tried['message']}")
+
+
+def _without_gpu(plan: Plan, pool: Pool) -> Setting:
+    tried = _try(plan, pool, "virtual")
+    if tried["status"] == "ok":
+        return Setting("virtual", tried["environment"])
+    word = f"the virtual GPU does not work with this torch ({tried['message']}); real CPU tensors are counted instead"
+    tried = _try(plan, pool, "cpu")
+    if tried["status"] != "ok":
+        raise SetupError(f"can't measure: {tried['message']}")
+    return Setting("cpu", tried["environment"], word)
+
+
+def _try(plan: Plan, pool: Pool, meter: str) -> dict[str, Any]:
+    """Try a meter out; where CUDA refuses to start in a forked process, new interpreters do the work from now on."""
+    job = {"meter": meter, "path": "", "text": "", "variant": "probe", "limit": plan.limit, "timeout": 180.0}
+    tried = pool.run(job)
+    if tried["status"] != "ok" and "fork" in tried.get("message", "") and pool.fork:
+        pool.fork = False
+        tried = pool.run(job)
+    return tried
+
+
+def verify(cases: Sequence[Case], plan: Plan, setting: Setting, pool: Pool) -> Iterator[Verified]:
+    """Every case in its order, several at a time."""
+    yield from pool.map(lambda case: verify_case(case, plan, setting, pool), cases)
+
+
+def verify_case(case: Case, plan: Plan, setting: Setting, pool: Pool) -> Verified:
+    """Measure the variants of one case and judge its claims."""
+    if case.device == "cuda" and not setting.real:
+        return Verified(case, note="only a GPU can show this")
+    fixed = _fixed(case)
+    texts = {"bad": case.text, "good": case.text, **({"fixed": fixed} if fixed is not None else {})}
+    outcomes, meter, note = _outcomes(case, texts, plan, setting, pool)
+    claims = tuple(_claims(case, outcomes, setting.real))
+    return Verified(case, meter, outcomes, claims, note, fixed)
+
+
+def _fixed(case: Case) -> str | None:
+    try:
+        return case.fixed()
+    except Exception as error:  # a rule that fails here is found by the tests of the linter
+        return f"raise RuntimeError({f'the fix failed: {error}'!r})\n"
+
+
+def _outcomes(
+    case: Case, texts: dict[str, str], plan: Plan, setting: Setting, pool: Pool
+) -> tuple[dict[str, Outcome], str, str]:
+    """(outcome of each variant, the meter they all share, a word when that is not the setting's)."""
+    if setting.meter != "virtual":
+        return {v: _measure(case, v, texts[v], setting.meter, plan, pool) for v in texts}, setting.meter, ""
+    real = {v: _measure(case, v, texts[v], "cpu", plan, pool) for v in texts}
+    predicted: dict[str, Outcome] = {}
+    for variant, text in texts.items():
+        if not real[variant].ok:
+            break
+        outcome = _measure(case, variant, text, "virtual", plan, pool)
+        unlike = _unlike(outcome, real[variant])
+        if unlike:
+            return real, "cpu", f"not predicted for a GPU, {unlike}: real CPU tensors are counted"
+        predicted[variant] = replace(outcome, value=real[variant].value)
+    if len(predicted) < len(texts):
+        return real, "cpu", ""
+    return predicted, "virtual", ""
+
+
+def _unlike(predicted: Outcome, real: Outcome) -> str:
+    """Why a prediction says nothing about the real program; empty when it does."""
+    if not predicted.ok:
+        return predicted.message
+    steps, real_steps = len(predicted.usage.samples), len(real.usage.samples)
+    return f"whose control flow depends on values ({steps} steps, not {real_steps})" if steps != real_steps else ""
+
+
+def _measure(case: Case, variant: str, text: str, meter: str, plan: Plan, pool: Pool) -> Outcome:
+    job = {
+        "meter": meter,
+        "path": str(case.path),
+        "text": text,
+        "variant": "bad" if variant == "fixed" else variant,
+        "limit": plan.limit,
+        "timeout": plan.timeout,
+    }
+    usages, value = [], None
+    for _ in range(1 if meter in ("virtual", "cpu") else plan.repeat):
+        result = pool.run(job)
+        if result["status"] != "ok":
+            return Outcome(result["status"], result["message"])
+        usages.append(Usage.from_dict(result["usage"]))
+        value = result["value"]
+    return Outcome("ok", "", middle(usages), value, tuple(usages))
+
+
+def _claims(case: Case, outcomes: dict[str, Outcome], real: bool) -> Iterator[Claim]:
+    bad, good = outcomes["bad"], outcomes["good"]
+    for variant in ("bad", "good"):
+        if not outcomes[variant].ok:
+            yield Claim(variant, BROKEN, f"{outcomes[variant].status}: {outcomes[variant].message}")
+    if not (bad.ok and good.ok):
+        return
+    if case.effect:
+        yield effect_claim(case.effect, bad, good)
+    if case.claim:
+        yield amount_claim(case.claim, case.effect or "peak", bad.usage, good.usage)
+    tolerance = case.tolerance if case.tolerance is not None else 2e-3 if real else None  # convolutions run in TF32
+    yield result_claim("result", bad, good, tolerance)
+    yield from _fix_claims(case, outcomes, tolerance)
+
+
+def _fix_claims(case: Case, outcomes: dict[str, Outcome], tolerance: float | None) -> Iterator[Claim]:
+    bad, good, fixed = outcomes["bad"], outcomes["good"], outcomes.get("fixed")
+    claim = fix_claim(case.fix, case.effect, bad, fixed, good)
+    if claim is not None and fixed is not None and fixed.ok:
+        result = result_claim("fix", fixed, good, tolerance)
+        claim = result if result.verdict != CONFIRMED else claim
+    if claim is not None:
+        yield claim
+
+
+def tally(results: Sequence[Verified]) -> dict[str, int]:
+    """How many cases have each verdict."""
+    return {verdict: sum(r.verdict == verdict for r in results) for verdict in {r.verdict for r in results} | {SKIPPED}}

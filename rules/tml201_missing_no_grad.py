@@ -8,7 +8,7 @@ from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.findings import Place
 from torchmemlint.fixes import Plan, add_decorator, spell
 from torchmemlint.flow.events import ForwardClosed, FunctionClosed
-from torchmemlint.flow.graph import Mode, Op, Sink, closure, fact
+from torchmemlint.flow.graph import Mode, Op, Sink, closure, downstream, fact
 from torchmemlint.flow.values import Fact
 
 WANTED = frozenset({Sink.BACKWARD, Sink.RETURNED, Sink.YIELDED, Sink.ATTRIBUTE, Sink.GLOBAL})
@@ -68,6 +68,8 @@ class MissingNoGrad(Rule):
         entered = flow.program.callers.entered(flow.info) if op.mode is Mode.ENTERED else Fact.YES
         if entered is Fact.NO:
             return None
+        if _detached_at_once(op):
+            return Severity.HINT
         if event.evaluation:
             return self.severity if Sink.UNKNOWN_CALL not in event.sinks or entered is Fact.YES else Severity.HINT
         if Sink.UNKNOWN_CALL in event.sinks or (entered is Fact.MAYBE and flow.info.name):
@@ -99,3 +101,9 @@ class MissingNoGrad(Rule):
             return None
         plan = add_decorator(event.function.unit, node, f"{spelled}()")
         return Plan("run the function without grad", plan.steps, False, "all of the function then runs without grad")
+
+
+def _detached_at_once(op: Op) -> bool:
+    """Does every way from the result end in `.detach()`? Then the graph lives for one pass only."""
+    ends = [o for o in downstream(op) if not o.passes and o.name not in ("bind", "del")]
+    return bool(ends) and all(o.name == "torch.detach" for o in ends)

@@ -40,6 +40,7 @@ class NoGradNotEntered(Rule):
         "never entered": "`{text}` is bound to a name and never entered: grad mode stays on",
         "not called": "`{text}` is not called, so it is no context: write `{text}()`",
         "async function": "`{text}` is left before the coroutine's body runs: grad mode stays on in it",
+        "switched back on": "`{text}` also ends the `no_grad` of a caller: gradients stay on after this function returns",
         "volatile": "`volatile=True` has had no effect since PyTorch 0.4: grad mode stays on",
     }
 

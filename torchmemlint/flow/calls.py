@@ -128,7 +128,10 @@ def _unknown_method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, 
     proven = f.evidence.get(path) if path is not None else None
     if proven is Kind.MODULE:
         module = replace(base, kind=Kind.MODULE, trainable=Fact.YES)
-        return modules.method(f, node, func, module, args) or _opaque(f, node, func, base, args)
+        result = modules.method(f, node, func, module, args)
+        if result is None and path is not None:
+            f.unsettled.add(path)  # a method of the project's class, should a caller tell which
+        return result or _opaque(f, node, func, base, args)
     if proven is Kind.OPTIMIZER and name in OPTIMIZER_EVIDENCE:
         return f.op(name, node, HOST, receiver=base, receiver_node=func.value, arguments=args, passes=False).value
     if name in AMBIVALENT:

@@ -112,7 +112,7 @@ class Classes:
         if value.kind is not Kind.UNKNOWN or len(value.params) != 1 or method.name != "__init__":
             return value
         (position,) = value.params
-        if not all(op.name == "param" for s in stores for op in s.value.defs):
+        if not all(_is_parameter(op) for s in stores for op in s.value.defs):
             return value
         known = self.program.callers.argument(method, position)
         return known if known.kind is not Kind.UNKNOWN else value
@@ -177,6 +177,13 @@ class Classes:
         flow = self.program.flow(body) if body is not None else None
         value = flow.frame.state.env.get(name) if flow is not None else None
         return self._outside(value) if value is not None else UNKNOWN
+
+
+def _is_parameter(op: Op) -> bool:
+    """Is it a parameter of the function, perhaps moved to a device?"""
+    if op.name in ("torch.to", "torch.cuda", "torch.cpu") and op.receiver is not None:
+        return all(maker.name == "param" for maker in op.receiver.defs)
+    return op.name == "param"
 
 
 def loads(flow: FunctionFlow, attribute: str) -> list[Op]:

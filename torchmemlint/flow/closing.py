@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchmemlint.flow.events import Event, ForwardClosed, FunctionClosed, GradContextMisused, OpClosed
 from torchmemlint.flow.frame import dotted
-from torchmemlint.flow.graph import Op, fact
+from torchmemlint.flow.graph import Mode, Op, fact
 from torchmemlint.flow.keeping import kept, runs_with_grad
 from torchmemlint.flow.values import Fact, Kind
 
@@ -23,7 +23,7 @@ def events(flow: FunctionFlow) -> Iterator[Event]:
     for op in flow.ops:
         yield OpClosed(flow, op)
         yield from kept(flow, op)
-        if op.name == "module":
+        if op.name in ("module", "call"):
             forwards += _forward(flow, op)
     yield from _contexts(flow)
     yield from forwards
@@ -34,21 +34,35 @@ def events(flow: FunctionFlow) -> Iterator[Event]:
 
 
 def _forward(flow: FunctionFlow, op: Op) -> Iterator[ForwardClosed]:
-    if not runs_with_grad(flow, op) or op.receiver is None or op.receiver.trainable is Fact.NO or fact(op.value) is Fact.NO:
+    if fact(op.value) is Fact.NO or not runs_with_grad(flow, op):
         return
-    yield ForwardClosed(flow, op, flow.program.callers.far_sinks(flow, op), _evaluates(flow, op))
+    if op.name == "module":
+        if op.receiver is not None and op.receiver.trainable is not Fact.NO:
+            yield ForwardClosed(flow, op, flow.program.callers.far_sinks(flow, op), _evaluates(flow, op, op.path))
+    elif op.value.graph is Fact.YES and any(_evaluates(flow, op, path) for path in _modules_of(flow, op)):
+        yield ForwardClosed(flow, op, flow.program.callers.far_sinks(flow, op), True)
 
 
-def _evaluates(flow: FunctionFlow, op: Op) -> bool:
+def _modules_of(flow: FunctionFlow, call: Op) -> list[str]:
+    """The paths of the modules that a project function is called on or with: it may run their forward."""
+    given = [a for a in call.arguments if a.value.kind is Kind.MODULE]
+    paths = [flow.program.path_of(a) for a in given]
+    if call.receiver is not None and call.receiver.kind is Kind.MODULE and call.path is not None:
+        paths.append(call.path)
+    return [path for path in paths if path is not None]
+
+
+def _evaluates(flow: FunctionFlow, op: Op, path: str | None) -> bool:
     """Was the module, or one it is part of, put into eval mode before, and not back into train mode?"""
-    path = op.path or ""
     switched = False
-    for other in flow.named("eval", "train", "call", "argument"):
-        if other.order > op.order or not other.path or not (path == other.path or path.startswith(other.path + ".")):
+    for other in flow.named("eval", "train"):
+        if other.order > op.order or not other.path or path is None:
+            continue
+        if path != other.path and not path.startswith(other.path + "."):
             continue
         if other.name == "eval":
             switched = True
-        elif other.name == "train":
+        else:
             flag = other.argument(0, "mode")
             switched = flag is not None and flag.value.const is False
     return switched
@@ -61,6 +75,7 @@ def _contexts(flow: FunctionFlow) -> Iterator[GradContextMisused]:
     for op in flow.named("context"):
         expression = op.statement
         if op.callee is not None and op.callee.endswith("set_grad_enabled"):
+            yield from _leak(flow, op)
             continue
         if not op.uses and getattr(expression, "value", None) is op.node and _is_bare(expression):
             yield GradContextMisused(flow, op, "bare statement")
@@ -71,6 +86,15 @@ def _contexts(flow: FunctionFlow) -> Iterator[GradContextMisused]:
         value = op.receiver
         if value is not None and value.kind is Kind.EXTERNAL and value.name != "context" and dotted(op.node) is not None:  # type: ignore[arg-type]
             yield GradContextMisused(flow, op, "not called")
+
+
+def _leak(flow: FunctionFlow, op: Op) -> Iterator[GradContextMisused]:
+    """Grad is switched off and on again by statements: a caller that had it off gets it back on."""
+    states = [o.value.const for o in flow.named("context") if o.callee == op.callee and not o.uses]
+    if op.value.const != "on" or states[-2:] != ["off", "on"] or flow.entry is not Mode.ENTERED:
+        return
+    if any(site.op.mode is Mode.OFF for site in flow.program.callers.sites(flow.info).calls):
+        yield GradContextMisused(flow, op, "switched back on")
 
 
 def _on_coroutine(flow: FunctionFlow) -> Iterator[GradContextMisused]:

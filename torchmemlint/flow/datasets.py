@@ -258,7 +258,7 @@ def _objects(flow: FunctionFlow, value: Value, node: object) -> bool | None:
 
 def _members(maker: Op) -> bool | None:
     stored = [s.value for s in maker.stores]
-    if any(v.kind is Kind.TENSOR for v in stored):
+    if any(m.kind is Kind.TENSOR for v in stored for m in (v, *(v.elements if isinstance(v.elements, tuple) else ()))):
         return None
     return any(v.kind is Kind.CONTAINER for v in stored)
 

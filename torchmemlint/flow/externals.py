@@ -172,7 +172,8 @@ def _reduced(f: Frame, node: cst.Call, name: str, args: Args) -> Value:
         return HOST
     graph, params = f.derived([member, source, *(a.value for a in args)])
     value = Value(kind=member.kind, graph=graph, params=params, scalar=member.scalar)
-    return f.op("read" if name in ("next", "iter") else "arith", node, value, arguments=args, inputs=[member]).value
+    kind = "read" if name in ("next", "iter") else "arith"
+    return f.op(kind, node, value, arguments=args, inputs=[member], callee=name).value
 
 
 def _loaded(f: Frame, node: cst.Call, name: str, args: Args) -> Value:

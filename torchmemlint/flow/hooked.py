@@ -79,7 +79,7 @@ class _Given:
         for registration in registrations(flow):
             if registration.callback.nested is not None:
                 yield registration
-        for info in registering(flow.program) if flow.info.name else ():
+        for info in registering(flow.program, flow.info.path) if flow.info.name else ():
             if flow.info.name not in info.words and info != flow.info:
                 continue
             other = flow if info == flow.info else flow.program.flow(info)

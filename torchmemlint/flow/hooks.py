@@ -107,9 +107,9 @@ def _method(program: Program, op: Op) -> Callback | None:
     return Callback(function=info, bound=0 if "staticmethod" in info.decorators else 1)
 
 
-def registering(program: Program) -> list[FunctionInfo]:
-    """The functions of the project that may register hooks."""
-    found = {(info.path, info.id): info for word in REGISTERS for info in program.project.mentions(word)}
+def registering(program: Program, path: str) -> list[FunctionInfo]:
+    """The functions that may register hooks, in files linked with this one."""
+    found = {(info.path, info.id): info for word in REGISTERS for info in program.project.mentions(word, path)}
     return list(found.values())
 
 

@@ -25,6 +25,8 @@ def kept(flow: FunctionFlow, op: Op) -> Iterator[HolderClosed]:
         yield from _kept_by_callee(flow, op)
     if op.name in ARITHMETIC and op.loops:
         yield from _accumulator(flow, op)
+    if op.callee == "sum":
+        yield from _summed(flow, op)
 
 
 def runs_with_grad(flow: FunctionFlow, op: Op) -> bool:
@@ -36,7 +38,7 @@ def runs_with_grad(flow: FunctionFlow, op: Op) -> bool:
 
 def _attached(flow: FunctionFlow, stores: Sequence[Store]) -> list[Store]:
     """The stores whose values may carry a graph; none where every caller has grad off when they are made."""
-    found = [_told(flow, s) for s in stores if fact(s.value) is not Fact.NO and s.value.kind is not Kind.HOST]
+    found = [s for s in stores if fact(s.value) is not Fact.NO and s.value.kind is not Kind.HOST]
     return [s for s in found if not s.value.defs or any(runs_with_grad(flow, op) for op in s.value.defs)]
 
 
@@ -73,6 +75,8 @@ def _holder(flow: FunctionFlow, holder: Op) -> Iterator[HolderClosed]:
         stores = [s for s in stores if s.value.graph is Fact.YES]  # what the caller passed is told at the call
     if kind is None or not stores or (holder.name == "comprehension" and not _is_bound(holder)):
         return
+    if kind != "container":
+        stores = [_told(flow, s) for s in stores]
     stores = _attached(flow, stores) or [s for s in stores if whole_buffer(s.value) is not None]
     if not stores:
         return
@@ -205,6 +209,15 @@ def _operands(op: Op) -> list[Argument]:
 def _depends_on(value: Value, op: Op) -> bool:
     """Is `value` itself computed from the total? Then it is a recurrence, not a sum."""
     return op in set(closure(value.defs, lambda o: o.inputs if o.passes else ()))
+
+
+def _summed(flow: FunctionFlow, op: Op) -> Iterator[HolderClosed]:
+    """`sum(step(x) for x in data)`: a running total without a name."""
+    made = [m for m in op.inputs if m.name == "comprehension" and not _is_bound(m) and m.stores]
+    stores = [Store(op, s.value, s.value_node, "accumulate") for m in made for s in _attached(flow, m.stores)]
+    if stores:
+        name = next((u.path for u in op.uses if u.name in ("bind", "store") and u.path), "sum(…)")
+        yield HolderClosed(flow, op, name, "accumulator", stores, flow.program.callers.sinks(flow, op))
 
 
 def _outermost(op: Op) -> bool:

@@ -49,10 +49,11 @@ def lingering(flow: FunctionFlow) -> Iterator[Lingering]:
     """The names of a function that outlive their use, one entry a binding statement and span."""
     groups: dict[tuple[int, Span], list[Held]] = {}
     for bind, holds in liveness(flow).holdings().items():
-        span = next((s for s in (_span(flow, bind, h) for h in holds) if s is not None), None)
-        if span is not None:
-            held = next(h for h in holds if _span(flow, bind, h) is span)
-            groups.setdefault((id(bind.statement), span), []).append(held)
+        for held in holds:
+            span = _span(flow, bind, held)
+            if span is not None:
+                groups.setdefault((id(bind.statement), span), []).append(held)
+                break
     for (_, span), group in groups.items():
         yield Lingering(span, tuple(group), group[0].peak)
 
@@ -71,27 +72,36 @@ def _span(flow: FunctionFlow, bind: Op, held: Held) -> Span | None:
     deeper = len(peak.loops) > len(bind.loops) and peak.loops[: len(bind.loops)] == bind.loops
     if not held.carried:
         if deeper and weight >= Weight.ACTIVATION and _trains_in(flow, peak.loops[: len(bind.loops) + 1]):
-            return Span.TRAINING
+            return None if any(b.loops == bind.loops for b in flow.named("backward")) else Span.TRAINING
         if bind.loops and peak.loops == bind.loops and peak.name == "call" and _evaluates(flow, peak):
             return Span.VALIDATION
         return None
-    if weight < Weight.ACTIVATION:
+    if weight < Weight.ACTIVATION or not _near(bind):
         return None
-    if bind.branches[len(peak.branches) :] and bind.branches[: len(peak.branches)] == peak.branches:
+    if peak.name == ("backward" if _trains_in(flow, peak.loops) else "module") and bind.branches[len(peak.branches) :] and bind.branches[: len(peak.branches)] == peak.branches:
         return Span.BRANCH
-    return Span.NEXT if peak.name == "module" and _costs(flow, bind, peak) else None
+    return Span.NEXT if _costs(flow, bind, peak) else None
 
 
 def _costs(flow: FunctionFlow, bind: Op, peak: Op) -> bool:
-    """In a loop that trains, the step's own results are bound anew before its peak, the backward: only lists of results
-    that are held while another forward runs add to it."""
+    """In a loop that trains, the step's own results are bound anew before its peak, the backward: only lists of results,
+    and results that are held while another network's backward runs, add to it."""
     if not _trains_in(flow, peak.loops):
-        return True
-    return bind.value.kind is Kind.CONTAINER and (not _makes(peak, bind) or bind.value.name == "list")
+        return peak.name == "module"
+    if peak.name == "backward":
+        return liveness(flow).unpacked(bind) and all(peak not in op.freed for op in bind.inputs)
+    return peak.name == "module" and _listed(flow, bind)
 
 
-def _makes(peak: Op, bind: Op) -> bool:
-    return peak in set(closure(bind.inputs, lambda o: o.inputs, 200))
+def _listed(flow: FunctionFlow, bind: Op) -> bool:
+    """Is the value iterated over or indexed like a list?"""
+    nodes = {id(node) for node in liveness(flow).readers(bind)}
+    return any(id(op.node) in nodes or id(getattr(op.node, "value", None)) in nodes for op in flow.named("iter", "item"))
+
+
+def _near(bind: Op) -> bool:
+    """Is the value a forward's own result, or one step from it?"""
+    return any(op.name == "module" for maker in bind.inputs for op in (maker, *maker.inputs))
 
 
 def _of_module(flow: FunctionFlow, bind: Op, held: Held) -> Span | None:

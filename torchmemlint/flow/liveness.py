@@ -25,6 +25,8 @@ LIGHT_KINDS = frozenset({Kind.HOST, Kind.FUNCTION, Kind.CLASS, Kind.EXTERNAL})
 HOLDING = frozenset({"comprehension", "store", "bind", "parameters", "state_dict"})  # the result holds its operands
 OPAQUE = frozenset({"read", "call", "?call", "construct", "copy", "to", "cuda", "eval", "train"})  # may hold them
 Token = Union[Op, "tuple[Op, int]"]
+REDUCING = frozenset(f"torch.{name}" for name in "max min mean sum topk argmax argmin var std norm multinomial any all".split())
+"""The result is much smaller than the operand."""
 MODEL_SIZED = frozenset({Kind.MODULE, Kind.OPTIMIZER})
 
 
@@ -195,11 +197,12 @@ class Liveness:
         mine = set(self._tokens(bind)) & set(self._own(bind))
         if mine & self._escaped:
             return True
+        gone = freed_before(bound(bind), bind, peak)
         for other in live:
             value = bound(other)
             if mine & set(self._tokens(other)):
                 return True
-            if fact(value) is not Fact.NO and not freed_before(value, other, peak):
+            if not gone and fact(value) is not Fact.NO and not freed_before(value, other, peak):
                 makers = {t if isinstance(t, Op) else t[0] for t in mine}
                 if any(op in makers for maker in value.defs for op in upstream(maker)):
                     return True
@@ -223,6 +226,10 @@ class Liveness:
         bit = sum(b for i, b in self._names.bindings.items() if self.timeline.points[i].node is bind.node)
         points = zip(self.timeline.points, self._reaching)
         return [p.node for p, into in points if p.kind == "read" and p.name == bind.path and into & bit and p.node is not None]
+
+    def unpacked(self, bind: Op) -> bool:
+        """Is the name one of several that a tuple is unpacked to?"""
+        return any(p.node is bind.node and p.position is not None for p in self.timeline.points)
 
     def holdings(self) -> dict[Op, list[Held]]:
         """For each binding the peaks over which it is held dead."""
@@ -284,6 +291,8 @@ def weigh(value: Value, bind: Op, peak: Op) -> Weight:
     if fact(value) is Fact.YES and not freed_before(value, bind, peak):
         return Weight.GRAPH
     if value.scalar is Fact.YES:
+        return Weight.NOTHING
+    if value.defs and all(op.name in REDUCING for op in value.defs) or value.dtype in ("int", "int64", "bool"):
         return Weight.NOTHING
     if _from_forward(value):
         return Weight.ACTIVATION

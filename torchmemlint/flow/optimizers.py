@@ -120,15 +120,27 @@ def passes_of(root: Value) -> set[Op]:
     found = set()
     for maker in root.defs:
         for op in upstream(maker):
-            if op.name == "module" and op.receiver is not None and op.path and op.receiver.trainable is not Fact.NO:
+            if _is_pass(op) and op.receiver is not None and op.receiver.trainable is not Fact.NO:
                 if op.mode is not Mode.OFF and op.value.graph is not Fact.NO:
                     found.add(op)
     return found
 
 
+def _is_pass(op: Op) -> bool:
+    """A module is called, or a method of one that computes with it."""
+    return op.path is not None and (op.name == "module" or op.name == "call" and op.receiver is not None
+                                    and op.receiver.kind is Kind.MODULE and op.path.count(".") > 0)
+
+
+def pass_path(op: Op) -> str:
+    """The path of the module that a pass goes through."""
+    path = op.path or ""
+    return path if op.name == "module" else path.rpartition(".")[0]
+
+
 def modules_of(root: Value) -> frozenset[str]:
     """The paths of those modules, losses left out."""
-    return frozenset(op.path for op in passes_of(root) if op.path and not is_criterion(op))
+    return frozenset(pass_path(op) for op in passes_of(root) if not is_criterion(op))
 
 
 def is_criterion(op: Op) -> bool:
@@ -183,7 +195,8 @@ def owned(op: Op) -> Owned:
 
 
 def _behind(op: Op) -> list[Op]:
-    return op.inputs if op.name not in ("parameters", "module", "call") else []
+    """What an optimizer's argument is put together from; a tensor is a leaf, wherever it comes from."""
+    return [] if op.name in ("parameters", "module", "call") or op.name.startswith("torch.") else op.inputs
 
 
 # -- gradients ----------------------------------------------------------------------------------------------------------

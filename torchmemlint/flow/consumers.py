@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from torchmemlint import knowledge
-from torchmemlint.flow.graph import Op, written
+from torchmemlint.flow.graph import Op, closure
 from torchmemlint.flow.patterns import bare, in_place
 from torchmemlint.flow.values import Value
 
@@ -142,6 +142,15 @@ def undisturbed(flow: FunctionFlow, start: Op, ends: list[Op]) -> bool:
 
 def _harmless(op: Op) -> bool:
     return op.name.startswith("torch.") and not in_place(op) and knowledge.operator(bare(op)) is not None
+
+
+def overwritten(source: Value) -> bool:
+    """Is the tensor, a view of it, or what it is a view of written in place anywhere in the function?"""
+    roots = {*source.defs, *source.shares}
+    for root in list(roots):
+        roots.update(root.value.shares)
+    reached = closure(roots, lambda o: [u for u in o.uses if o in u.value.shares])
+    return any(in_place(user) and (user.receiver is None or op in user.receiver.defs) for op in reached for user in op.uses)
 
 
 def sole_contents(read: Op, test: Callable[[Value], bool]) -> bool:

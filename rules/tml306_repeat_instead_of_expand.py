@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchmemlint import knowledge
+from torchmemlint.api import Finding, Rule, Severity, on
+from torchmemlint.fixes import Plan, replace
+from torchmemlint.flow.consumers import Reading, overwritten, reading
+from torchmemlint.flow.events import OpClosed
+from torchmemlint.flow.graph import Op
+from torchmemlint.flow.layout import sizes, units
+from torchmemlint.flow.patterns import bare, dimension, maker, nodes, number
+from torchmemlint.flow.values import Kind, Value
+
+from ._copies import place, shown
+
+ATTENTION = "torch.scaled_dot_product_attention"
+SHARED = "the result then shares the memory of what it repeats, and sums of gradients may round differently"
+
+
+class RepeatInsteadOfExpand(Rule):
+    """A tensor is copied n times for operators that would broadcast it, or for attention over grouped heads.
+
+    ## What it does
+    Reports `repeat`, `tile`, `repeat_interleave` and `torch.stack([x] * n)` along dimensions of size one when every
+    reader takes expanded tensors; and keys or values repeated (also by `expand` and `reshape`) for
+    `scaled_dot_product_attention`, which shares heads itself with `enable_gqa=True`. A whole input repeated for a
+    forward pass is a hint.
+
+    ## Why it costs memory
+    `expand` sets a stride to zero and allocates nothing; `repeat` writes n copies, and autograd may save them. An
+    elementwise product of a repeated operand was measured at twice the peak in inference.
+
+    ## Known limits
+    Whether a dimension has size one is known from `unsqueeze`, `[:, None]`, `keepdim=True` and literal sizes; elsewhere
+    the rule hints or is silent. Repeated tensors that are written in place, viewed or handed on are silent.
+
+    ## Fix safety
+    Unsafe: values are equal, but the result shares memory, and gradients may be summed in another order.
+
+    ## References
+    - PyTorch documentation, `torch.Tensor.expand`, `scaled_dot_product_attention`
+    """
+
+    code = "TML306"
+    name = "repeat-instead-of-expand"
+    severity = Severity.WARNING
+    words = frozenset({"repeat", "tile", "repeat_interleave", "stack", "expand", "broadcast_to"})
+
+    @on(OpClosed, "torch.repeat", "torch.tile")
+    def repeated(self, event: OpClosed) -> Iterator[Finding]:
+        """`x.repeat(n, 1, 1)`."""
+        op = event.op
+        counts = sizes(op.arguments)
+        if counts is None or op.receiver is None or any(isinstance(n, cst.StarredElement) for n in counts):
+            return
+        stretched = [i for i, node in enumerate(counts) if number(node) != 1]
+        if not stretched or all(number(counts[i]) == 0 for i in stretched):
+            return
+        known = units(op.receiver)
+        sure = all(known.has(i, len(counts)) for i in stretched)
+        found = reading(event.function, op)
+        if overwritten(op.receiver) or not found.readers and not found.escapes:
+            return
+        if _read_expanded(found):
+            yield self._finding(event, sure, _expanded(op, counts, stretched) if sure else None)
+        elif stretched == [0] and len(counts) > 1 and _fed_to_forward(found):
+            what = f"every row repeats {shown(event, op.receiver_node)}: a forward on one row gives the same, n times smaller"
+            yield self.finding(event, place(op), what, severity=Severity.HINT)
+
+    @on(OpClosed, "torch.repeat_interleave")
+    def interleaved(self, event: OpClosed) -> Iterator[Finding]:
+        """`k.repeat_interleave(n, dim=1)` for attention or along a dimension of size one."""
+        op = event.op
+        if op.receiver is None or len(op.arguments) < 2 or overwritten(op.receiver):
+            return
+        yield from self._grouped(event, event.op)
+        dim, found = dimension(op, 1), reading(event.function, op)
+        known = units(op.receiver)
+        if dim is not None and (dim in known.left or dim in known.right) and _read_expanded(found):
+            yield self._finding(event, True, None)
+
+    @on(OpClosed, "torch.stack")
+    def stacked(self, event: OpClosed) -> Iterator[Finding]:
+        """`torch.stack([x] * n)`."""
+        op = event.op
+        one = _multiplied(op.receiver)
+        found = reading(event.function, op)
+        if one is None or not _read_expanded(found) or overwritten(one):
+            return
+        yield self._finding(event, one.kind is Kind.TENSOR, None)
+
+    @on(OpClosed, "torch.reshape", "torch.flatten")
+    def reshaped(self, event: OpClosed) -> Iterator[Finding]:
+        """`x[:, :, None].expand(…).reshape(…)`: the reshape has to copy what the expand shares."""
+        made = maker(event.op.receiver) if event.op.receiver is not None else None
+        if made is None or bare(made) not in ("expand", "broadcast_to", "expand_as") or made.receiver is None:
+            return
+        if units(made.receiver):
+            yield from self._grouped(event, event.op)
+
+    def _grouped(self, event: OpClosed, op: Op) -> Iterator[Finding]:
+        """Keys or values repeated for attention."""
+        found = reading(event.function, op, returns=True)
+        heads = [user for user, _ in found.readers if user.name == ATTENTION]
+        if not heads:
+            if event.op.name != "torch.repeat_interleave":
+                what = "`reshape` of an expanded tensor copies every repeated element"
+                yield self.finding(event, place(op), what, severity=Severity.HINT)
+            return
+        if len(heads) != len(found.readers) or any(a.name == "enable_gqa" for u in heads for a in u.arguments):
+            return
+        what = "keys or values are copied once for each query head of their group: `enable_gqa=True` shares them"
+        yield self.finding(event, place(op), what, severity=Severity.HINT if found.escapes else None)
+
+    def _finding(self, event: OpClosed, sure: bool, plan: Plan | None) -> Finding:
+        source = shown(event, nodes(event.op)[0] if nodes(event.op) else None)
+        what = f"n copies of {source} are written for operators that broadcast: `expand` shares its memory"
+        return self.finding(event, place(event.op), what, severity=None if sure else Severity.HINT, fix=plan)
+
+
+def _read_expanded(found: Reading) -> bool:
+    """Do all readers take stride 0?"""
+    return not found.escapes and bool(found.readers) and all(
+        knowledge.reads_expanded(bare(user) or user.name) for user in found.ops)
+
+
+def _fed_to_forward(found: Reading) -> bool:
+    """Does it end in a forward pass, possibly after conversions?"""
+    plain = frozenset({"to", "cuda", "type", "float", "half", "module", "call", "?call", "arith"})
+    return any((bare(u) or u.name) in plain for u in found.ops) or found.escapes
+
+
+def _expanded(op: Op, counts: list[cst.BaseExpression | cst.StarredElement], stretched: list[int]) -> Plan | None:
+    """`x.repeat(b, 1, 1)` as `x.expand(b, -1, -1)`."""
+    if op.name != "torch.repeat" or op.receiver_node is None or op.node is op.receiver_node:
+        return None
+    pieces: list[str | cst.CSTNode] = []
+    for position, node in enumerate(counts):
+        pieces += [node if position in stretched else "-1", ", "]
+    plan = replace(op.node, op.receiver_node, ".expand(", *pieces[:-1], ")")
+    return Plan("expand instead", plan.steps, False, SHARED)
+
+
+def _multiplied(value: Value | None) -> Value | None:
+    """The one member of a list that `[x] * n` repeats."""
+    made = maker(value) if value is not None else None
+    if made is None or not isinstance(made.node, cst.BinaryOperation):
+        return None
+    lists = [op for op in made.inputs if op.name in ("literal.list", "literal.tuple")]
+    members = lists[0].value.elements if len(lists) == 1 else None
+    return members[0] if isinstance(members, tuple) and len(members) == 1 else None

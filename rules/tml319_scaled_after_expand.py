@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchmemlint.api import Finding, Rule, Severity, on
+from torchmemlint.flow.events import OpClosed
+from torchmemlint.flow.graph import Op
+from torchmemlint.flow.layout import index_kind, units
+from torchmemlint.flow.patterns import bare, dimension, input_of, is_module, maker, nodes, only_reader, operands, sign
+from torchmemlint.flow.scalars import scalar_like
+
+from ._copies import shown
+
+EXPANDING = frozenset({"expand", "expand_as", "broadcast_to"})
+
+
+class ScaledAfterExpand(Rule):
+    """Work is done on a large tensor where doing it on the small one, before or after, gives the same.
+
+    ## What it does
+    Reports arithmetic of an expanded view with a number (scale first, then expand), rows copied by an index of which only
+    one column each is read (index both at once), and `interpolate` of all channels of which one is read.
+
+    ## Why it costs memory
+    The arithmetic writes the expanded tensor out, and autograd may save it: for a mask over an embedding table of
+    267 000 rows that is 428 MB. Copied rows are as large as the rows, wanted is a number each; upsampled channels cost
+    their number times the one that is read.
+
+    ## Known limits
+    Tensors that are also read as a whole are silent.
+
+    ## Fix safety
+    No fix: two statements have to change places.
+
+    ## References
+    - PyTorch documentation, `torch.Tensor.expand`, "Tensor Views"
+    """
+
+    code = "TML319"
+    name = "scaled-after-expand"
+    severity = Severity.WARNING
+    words = frozenset({"expand", "expand_as", "broadcast_to", "index_select", "interpolate", "Upsample"})
+
+    @on(OpClosed, "arith", "torch.mul", "torch.div")
+    def scaled(self, event: OpClosed) -> Iterator[Finding]:
+        """`mask.expand_as(w) / (1 - p)`."""
+        op = event.op
+        values, where = operands(op), nodes(op)
+        if sign(op) not in ("*", "/", "+", "-") or len(values) != 2 or len(where) != 2:
+            return
+        for mine, other in ((0, 1), (1, 0)):
+            made = maker(values[mine])
+            if made is None or bare(made) not in EXPANDING or only_reader(made) is not op:
+                continue
+            if scalar_like(event.function, values[other], where[other]):
+                source = shown(event, made.receiver_node, "view")
+                what = f"the expanded {source} is written out by this arithmetic: done before the expansion it costs the small size"
+                yield self.finding(event, op.node, what)
+                return
+
+    @on(OpClosed, "torch.index_select")
+    def rows(self, event: OpClosed) -> Iterator[Finding]:
+        """`logprob.index_select(0, rows)[:, k]`."""
+        op = event.op
+        if dimension(op) == 0 and op.consumers and all(map(_one_column, op.consumers)):
+            source = shown(event, op.receiver_node)
+            what = f"whole rows of {source} are copied to read one column of each: index rows and column at once"
+            yield self.finding(event, op.node, what)
+
+    @on(OpClosed, "torch.interpolate", "module")
+    def channels(self, event: OpClosed) -> Iterator[Finding]:
+        """`F.interpolate(maps, size)[:, k]`."""
+        op = event.op
+        if op.name == "module" and not is_module(op, "Upsample"):
+            return
+        source = input_of(op)
+        if source is not None and units(source).has(1, 4):
+            return
+        if op.consumers and all(map(_one_channel, op.consumers)):
+            what = "all channels are resized of which one is read: resizing acts on each alone, so select first"
+            yield self.finding(event, op.node, what)
+
+
+def _one_column(user: Op) -> bool:
+    """Does the reader take one element of each row?"""
+    if bare(user) == "gather":
+        return dimension(user) in (1, -1)
+    return _one_channel(user)
+
+
+def _one_channel(user: Op) -> bool:
+    if user.name not in ("torch.getitem", "torch.index", "item") or not isinstance(user.node, cst.Subscript):
+        return False
+    kinds = [index_kind(e) for e in user.node.slice]
+    return len(kinds) > 1 and kinds[0] == ":" and kinds[1] in ("int", "other", "one")

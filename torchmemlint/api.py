@@ -47,7 +47,7 @@ def check(
     several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     names = [os.fspath(path) for path in several]
     settings = config if config is not None else discover(names[0] if names else ".")
-    _validate(settings)
+    validate(settings)
     with Session(settings, jobs, executor) as session:
         session.add(names)
         return session.check()
@@ -71,7 +71,7 @@ def fix_source(text: str, filename: str = "<string>", config: Config | None = No
     return mended.after[filename].text if filename in mended.after else text
 
 
-def _validate(config: Config) -> None:
+def validate(config: Config) -> None:
     """Raise ConfigError for a code that no rule has."""
     from torchmemlint.loader import load_rules
     from torchmemlint.selection import SPECIAL, check_codes
@@ -87,7 +87,7 @@ def _session(text: str | bytes, filename: str, config: Config | None) -> tuple[S
     from torchmemlint.source import Source, SourceError, decode
 
     session = Session(config if config is not None else Config())
-    _validate(session.config)
+    validate(session.config)
     try:
         source = decode(text, filename) if isinstance(text, bytes) else Source(filename, text.encode())
         if "\0" in source.text:

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
@@ -145,9 +145,18 @@ class Session:
         self.files = sorted({*found, *self.texts})
         self.roots = tuple(os.path.abspath(path) for path in paths if os.path.isdir(path))
         self._start_pool()
-        modules = layout.names(self.files, self._taken)
-        items = [Item(path, *modules[path], path in named) for path in self.files]
-        self._index(items, "indexing")
+        self._enter(self.files, named)
+
+    def extend(self, paths: Sequence[str], texts: dict[str, Source] | None = None) -> None:
+        """Add single files to a session that has its files already, whatever discovery says of them."""
+        self.texts.update(texts or {})
+        fresh = [path for path in paths if path not in self.files]
+        self.files = sorted({*self.files, *fresh})
+        self._enter([path for path in paths if path in fresh or path in self.texts], set(paths))
+
+    def _enter(self, paths: Sequence[str], named: Set[str]) -> None:
+        modules = layout.names(paths, self._taken)
+        self._index([Item(path, *modules[path], path in named) for path in paths], "indexing")
         self._follow_imports()
 
     def _start_pool(self) -> None:

@@ -102,15 +102,25 @@ def print_table() -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("code", "name", "severity", "fix"):
+    for title in ("code", "name", "severity", "fix", "what it finds"):
         table.add_column(title, no_wrap=True)
-    table.add_column("what it finds", overflow="ellipsis", no_wrap=True)
-    for code, name in SPECIAL.items():
-        row = "warning" if code == "TML001" else "error", "safe" if code == "TML001" else "-"
-        table.add_row(code, name, *row, _SPECIAL_TEXT[code].partition(".")[0].partition(":")[0])
-    for rule in load_rules():
-        table.add_row(rule.code, rule.name, rule.severity.value, has_fix(rule), summary(rule))
-    Console(markup=False, emoji=False, highlight=False, width=None if _terminal() else 160).print(table)
+    rows = [_special_row(code) for code in SPECIAL]
+    rows += [(r.code, r.name, r.severity.value, has_fix(r), summary(r)) for r in load_rules()]
+    console = Console(markup=False, emoji=False, highlight=False, width=None if _terminal() else 160)
+    taken = sum(max(len(row[i]) for row in (*rows, ("", "", "severity", ""))) + 2 for i in range(4))
+    console.width = max(console.width, taken + 20)  # a narrow terminal breaks lines; codes and names are never cut
+    for row in rows:
+        table.add_row(*row[:4], _cut(row[4], console.width - taken))
+    console.print(table)
+
+
+def _special_row(code: str) -> tuple[str, ...]:
+    found = _SPECIAL_TEXT[code].partition(".")[0].partition(":")[0]
+    return code, SPECIAL[code], *(("warning", "safe") if code == "TML001" else ("error", "-")), found
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1].rstrip() + "…"
 
 
 def _terminal() -> bool:

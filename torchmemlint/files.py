@@ -178,6 +178,7 @@ class FileChecker:
     config: Config
     texts: Mapping[str, Source] = field(default_factory=dict)
     seconds: float = SECONDS_PER_FILE
+    noqa: bool = True  # do the comments of that name count?
     _analysis: Analysis | None = None
     _known: frozenset[str] = frozenset()
     _active: frozenset[str] = frozenset()
@@ -186,7 +187,7 @@ class FileChecker:
         """The file's findings, suppression and selection applied, sorted. Never raises for what is in the file."""
         try:
             text = self.texts.get(path) or read(path)
-            found = suppress.collect(text)
+            found = suppress.collect(text, self.noqa)
         except SourceError as error:
             return [special(path, "TML000", error.message, error.row, error.column)]
         if found.skips_file:

@@ -68,8 +68,9 @@ class Suppressions:
         return any(covered)
 
 
-def collect(source: Source) -> Suppressions:
-    """The suppression comments of `source`; comments inside strings are none."""
+def collect(source: Source, noqa: bool = True) -> Suppressions:
+    """The suppression comments of `source`, with `noqa` those that other tools read too. Comments inside strings are
+    none."""
     if not _QUICK.search(source.data):
         return Suppressions()
     comments: list[tuple[int, int, str]] = []
@@ -85,6 +86,7 @@ def collect(source: Source) -> Suppressions:
         elif token.type not in _SKIPPED and not first:
             first = row
     directives = [d for row, column, text in comments for d in _directives(row, column, text)]
+    directives = [d for d in directives if noqa or d.kind != "noqa"]
     for directive in directives:
         directive.target = _target(source, directive)
     return Suppressions(directives, spans)

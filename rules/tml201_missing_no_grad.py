@@ -7,6 +7,7 @@ import libcst as cst
 from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.findings import Place
 from torchmemlint.fixes import Plan, add_decorator, spell
+from torchmemlint.flow.endings import dropped
 from torchmemlint.flow.events import ForwardClosed, FunctionClosed
 from torchmemlint.flow.graph import Mode, Op, Sink, closure, downstream, fact
 from torchmemlint.flow.values import Fact
@@ -63,7 +64,7 @@ class MissingNoGrad(Rule):
         op, flow = event.op, event.function
         if event.sinks & WANTED or fact(op.value) is not Fact.YES or flow.info.name in ("forward", "__call__"):
             return None
-        if flow.summary.backward and not event.evaluation:
+        if flow.summary.backward and (not event.evaluation or dropped(flow, op)):
             return None  # training code: see TML203
         entered = flow.program.callers.entered(flow.info) if op.mode is Mode.ENTERED else Fact.YES
         if entered is Fact.NO:

@@ -78,14 +78,20 @@ def _span(flow: FunctionFlow, bind: Op, held: Held) -> Span | None:
         return None
     if weight < Weight.ACTIVATION or not _near(bind):
         return None
-    if peak.name == ("backward" if _trains_in(flow, peak.loops) else "module") and bind.branches[len(peak.branches) :] and bind.branches[: len(peak.branches)] == peak.branches:
+    if peak.name == ("backward" if _trains_in(flow, peak.loops) else "module") and _branched(bind, peak):
         return Span.BRANCH
     return Span.NEXT if _costs(flow, bind, peak) else None
 
 
+def _branched(bind: Op, peak: Op) -> bool:
+    """Is the binding in an arm that the peak is outside of?"""
+    depth = len(peak.branches)
+    return len(bind.branches) > depth and bind.branches[:depth] == peak.branches
+
+
 def _costs(flow: FunctionFlow, bind: Op, peak: Op) -> bool:
-    """In a loop that trains, the step's own results are bound anew before its peak, the backward: only lists of results,
-    and results that are held while another network's backward runs, add to it."""
+    """In a loop that trains, the step's own results are bound anew before its peak, the backward: only lists of
+    results, and results that are held while another network's backward runs, add to it."""
     if not _trains_in(flow, peak.loops):
         return peak.name == "module"
     if peak.name == "backward":
@@ -143,7 +149,9 @@ def _callee_forwards(flow: FunctionFlow, call: Op, depth: int = 2) -> Mode | Non
     """The grad mode of the first forward in a called project function; None where it runs none."""
     info = next((i for f in flow.program.project.files.values() if f.path == call.target
                  for i in f.functions.values() if i.id == call.callee), None)
-    inner = flow.program.flow(info) if info is not None else None
+    if info is None:
+        return None
+    inner = flow.program.flow(info, flow.program.callers.context(info))
     if inner is None:
         return None
     for op in inner.named("module", "call"):

@@ -25,7 +25,9 @@ LIGHT_KINDS = frozenset({Kind.HOST, Kind.FUNCTION, Kind.CLASS, Kind.EXTERNAL})
 HOLDING = frozenset({"comprehension", "store", "bind", "parameters", "state_dict"})  # the result holds its operands
 OPAQUE = frozenset({"read", "call", "?call", "construct", "copy", "to", "cuda", "eval", "train"})  # may hold them
 Token = Union[Op, "tuple[Op, int]"]
-REDUCING = frozenset(f"torch.{name}" for name in "max min mean sum topk argmax argmin var std norm multinomial any all".split())
+REDUCING = frozenset(
+    f"torch.{name}" for name in "max min mean sum topk argmax argmin var std norm multinomial any all".split()
+)
 """The result is much smaller than the operand."""
 MODEL_SIZED = frozenset({Kind.MODULE, Kind.OPTIMIZER})
 
@@ -224,8 +226,11 @@ class Liveness:
     def readers(self, bind: Op) -> list[cst.CSTNode]:
         """The places that read what a binding binds, in order."""
         bit = sum(b for i, b in self._names.bindings.items() if self.timeline.points[i].node is bind.node)
-        points = zip(self.timeline.points, self._reaching)
-        return [p.node for p, into in points if p.kind == "read" and p.name == bind.path and into & bit and p.node is not None]
+        return [
+            point.node
+            for point, into in zip(self.timeline.points, self._reaching)
+            if point.kind == "read" and point.name == bind.path and into & bit and point.node is not None
+        ]
 
     def unpacked(self, bind: Op) -> bool:
         """Is the name one of several that a tuple is unpacked to?"""

@@ -1,0 +1,82 @@
+"""The mend of TML402 to TML404: `del` of a name behind the statement that reads it last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import libcst as cst
+
+from torchmemlint.fixes import Plan, insert_after
+from torchmemlint.flow.function import FunctionFlow
+from torchmemlint.flow.graph import Op
+from torchmemlint.flow.liveness import liveness
+from torchmemlint.flow.timeline import parts
+
+LEAVES = (cst.Return, cst.Raise, cst.Break, cst.Continue)
+Parents = dict[cst.CSTNode, cst.CSTNode]
+
+
+def retire(flow: FunctionFlow, binds: Sequence[Op], work: Op) -> Plan | None:
+    """Delete the names of `binds`, bound in one block, before `work` runs; None where no place is surely right."""
+    parents = dict(_parents(flow.node))
+    block = _block_of_all(flow, binds, parents)
+    if block is None:
+        return None
+    nodes = [node for bind in binds for node in (bind.node, *liveness(flow).readers(bind))]
+    last = max(block.index(_in_block(node, block, parents)) for node in nodes)
+    statement = block[last]
+    if isinstance(statement, cst.SimpleStatementLine) and isinstance(statement.body[-1], LEAVES):
+        return None
+    there = _in_block(work.node, block, parents)
+    if there is statement or any(there is s for s in block[:last]) and binds[0].order < work.order:
+        return None
+    names = ", ".join(dict.fromkeys(bind.path or "" for bind in binds))
+    plan = insert_after(statement, f"del {names}").titled("delete it once it is no longer read")
+    return plan if flow.info.name else plan.unsafe("another module may import the name")
+
+
+def _parents(node: cst.CSTNode) -> Iterator[tuple[cst.CSTNode, cst.CSTNode]]:
+    todo = [node]
+    while todo:
+        current = todo.pop()
+        for part in parts(current):
+            yield part, current
+            todo.append(part)
+
+
+def _chain(node: cst.CSTNode, parents: Parents) -> Iterator[cst.CSTNode]:
+    while node in parents:
+        yield node
+        node = parents[node]
+
+
+def _in_block(node: cst.CSTNode, block: list[cst.CSTNode], parents: Parents) -> cst.CSTNode:
+    """The statement of the block that `node` is part of; `node` itself where it is in none."""
+    return next((s for s in _chain(node, parents) if any(s is known for known in block)), node)
+
+
+def _block_of_all(flow: FunctionFlow, binds: Sequence[Op], parents: Parents) -> list[cst.CSTNode] | None:
+    """The innermost block in which all bindings are surely made and all their readers stand."""
+    readers = [node for bind in binds for node in liveness(flow).readers(bind)]
+    for block in _sure_blocks(binds[0].node, parents):
+        inside = [_in_block(node, block, parents) for node in readers]
+        if any(s is node for s, node in zip(inside, readers)):
+            continue
+        if all(_same(block, bind.node, parents) for bind in binds):
+            return block
+    return None
+
+
+def _same(block: list[cst.CSTNode], node: cst.CSTNode, parents: Parents) -> bool:
+    return any([*map(id, block)] == [*map(id, other)] for other in _sure_blocks(node, parents))
+
+
+def _sure_blocks(node: cst.CSTNode, parents: Parents) -> Iterator[list[cst.CSTNode]]:
+    """The blocks that run to their end if `node` runs: its own, and those around `with` statements it is in."""
+    for outer in _chain(node, parents):
+        parent = parents[outer]
+        if isinstance(parent, (cst.Module, cst.IndentedBlock)):
+            yield list(parent.body)
+            holder = parents.get(parent)
+            if not isinstance(holder, cst.With):
+                return

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchmemlint.api import Finding, Rule, Severity, on
+from torchmemlint.findings import Place
+from torchmemlint.fixes import Plan, spell, wrap_in_with
+from torchmemlint.flow.endings import dropped, single_row, trains
+from torchmemlint.flow.events import ForwardClosed
+from torchmemlint.flow.graph import Op
+
+
+class ForwardThenDetach(Rule):
+    """A forward in training code records a graph, and only detached or host copies of its result are ever used.
+
+    ## What it does
+    Reports module calls in functions that train, with grad on, whose result is read only through `.detach()`, `.data`,
+    `.item()`, NumPy, logging or under `no_grad`: teachers, target networks, fake images of a discriminator step,
+    previews, pseudo labels.
+
+    ## Why it costs memory
+    The whole forward saves its activations for a backward that never comes. `.detach()` on the result gives a second
+    tensor without graph; the first one keeps its graph for as long as its name is bound, most often while the trained
+    network runs its own forward and backward.
+
+    ## Known limits
+    A result that is handed to code out of sight, or returned to callers out of sight, is not reported. A forward on one
+    observation made from host data is a hint.
+
+    ## Fix safety
+    The statement is put under `with torch.no_grad():`. The numbers stay the same. Unsafe, because a forward that calls
+    `torch.autograd.grad` itself would fail.
+
+    ## References
+    - PyTorch documentation, "Autograd mechanics": locally disabling gradient computation
+    """
+
+    code = "TML203"
+    name = "forward-then-detach"
+    severity = Severity.WARNING
+    words = frozenset("detach data item cpu numpy tolist no_grad float print log append save_image backward".split())
+
+    @on(ForwardClosed)
+    def check(self, event: ForwardClosed) -> Iterator[Finding]:
+        """One finding a forward."""
+        op, flow = event.op, event.function
+        ends = dropped(flow, op)
+        if not ends or op.depth or not trains(flow, op):
+            return
+        callee = op.path or "the module"
+        message = (
+            f"the forward of `{callee}` saves its activations though only detached or host copies of the result are "
+            "used; they stay allocated as long as the result is bound"
+        )
+        related = (("the graph is cut off here", Place(ends[0].unit, ends[0].node)),)
+        severity = Severity.HINT if single_row(op) else self.severity
+        yield self.finding(event, op.node, message, severity=severity, related=related, fix=self._fix(event, op))
+
+    @staticmethod
+    def _fix(event: ForwardClosed, op: Op) -> Plan | None:
+        unit, statement = event.function.unit, op.statement
+        context = spell(unit, "torch.no_grad")
+        if context is None or not isinstance(statement, (cst.Assign, cst.Expr, cst.AnnAssign)):
+            return None
+        plan = wrap_in_with(unit, statement, statement, f"{context}()")
+        return plan.titled("run the forward without grad").unsafe("a forward that computes gradients itself would fail")

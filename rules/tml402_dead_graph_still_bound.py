@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchmemlint.api import Finding, Rule, Severity, on
+from torchmemlint.findings import Place
+from torchmemlint.flow.events import FunctionClosed
+from torchmemlint.flow.lifetimes import Lingering, Span, lingering
+from torchmemlint.flow.liveness import Weight
+
+from ._retire import retire
+
+BYTES = {
+    Weight.BATCH: "a batch of data",
+    Weight.ACTIVATION: "a result of the forward",
+    Weight.GRAPH: "a result and its autograd graph, which no backward frees",
+    Weight.MODEL: "a whole module",
+    Weight.DATASET: "a result that grows with the data",
+}
+UNTIL = {
+    Span.GRAPH: "while the next forward or backward runs",
+    Span.TRAINING: "through the whole training loop",
+    Span.VALIDATION: "while the evaluation called here runs",
+    Span.BRANCH: "in every iteration until this branch is taken again",
+    Span.NEXT: "until this statement has run again in the next iteration",
+    Span.UNREAD: "that is never read, while the backward or the next forward runs",
+    Span.REPLACED: "while the module that replaces it is made",
+}
+
+
+class DeadGraphStillBound(Rule):
+    """A name still holds a heavy value at a peak of memory though nothing reads it again.
+
+    ## What it does
+    Reports names that are bound and dead while a forward, a backward, an evaluation or a whole training loop runs: a
+    graph that no backward frees, tables and features of the set-up, the training step's tensors during validation,
+    previews made in a branch, results that are unpacked and never read (`_` is a name, too).
+
+    ## Why it costs memory
+    A tensor is freed when its last reference goes. A local lives until it is bound anew, deleted or the function
+    returns; at module level, until the program ends. What is dead but bound adds to the peak of what runs meanwhile. In
+    a training step itself, results cost nothing before the backward, whose graph holds them anyway.
+
+    ## Known limits
+    Sizes are not known: only graphs, whole modules and results that grow with the data are warnings; single batches and
+    outputs are hints. Names read by nested functions count as read.
+
+    ## Fix safety
+    `del` is put behind the statement that reads the names last; safe in a function, unsafe at module level, where
+    another module may import the name.
+
+    ## References
+    - PyTorch documentation, "Frequently Asked Questions": don't hold onto tensors and variables you don't need
+    """
+
+    code = "TML402"
+    name = "dead-graph-still-bound"
+    severity = Severity.WARNING
+    words = frozenset("backward step train loss no_grad inference_mode eval model net".split())
+
+    @on(FunctionClosed)
+    def check(self, event: FunctionClosed) -> Iterator[Finding]:
+        """One finding a binding statement and span."""
+        for found in lingering(event.function):
+            names = " and ".join(dict.fromkeys(f"`{held.path}`" for held in found.held))
+            plural = "" if len(found.held) > 1 else "s"
+            again = "" if found.span is Span.UNREAD else ", and no statement reads it again"
+            message = f"{names} still hold{plural} {BYTES[found.weight]} {UNTIL[found.span]}{again}"
+            first = found.held[0]
+            at = found.peak if found.span is Span.VALIDATION else first.bind
+            related = (("this runs meanwhile", Place(found.peak.unit, found.peak.node)),)
+            fix = retire(event.function, [held.bind for held in found.held], found.peak)
+            yield self.finding(event, at.node, message, severity=self._severity(found), related=related, fix=fix)
+
+    def _severity(self, found: Lingering) -> Severity:
+        if found.span is Span.GRAPH:
+            return self.severity
+        heavy = found.span is Span.TRAINING and found.weight in (Weight.DATASET, Weight.MODEL)
+        return self.severity if heavy else Severity.HINT

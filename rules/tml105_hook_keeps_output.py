@@ -62,7 +62,7 @@ class HookKeepsOutput(Rule):
         if found.grad is Fact.NO and found.local:
             return None
         if found.unseen or found.grad is Fact.MAYBE:
-            return Severity.HINT
+            return None if found.emptied else Severity.HINT
         if found.grows:
             loud = Severity.ERROR if found.attached else Severity.WARNING
             return (Severity.WARNING if found.attached else Severity.HINT) if found.emptied else loud

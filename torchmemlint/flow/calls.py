@@ -151,10 +151,13 @@ def _unknown_method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, 
 
 
 def _opaque(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: list[Argument]) -> Value:
-    """A method of an object of which nothing is known."""
+    """A method of an object of which nothing is known; of a parameter a caller may tell."""
+    if isinstance(func.value, cst.Name) and any(op.name == "param" for op in base.defs):
+        f.unsettled.add(func.value.value)
     graph, params = f.derived([base, *(a.value for a in args)])
+    sunk = [] if func.attr.value in tensors.AMBIGUOUS else [Sink.UNKNOWN_CALL]  # arrays and tensors compute, no more
     op = f.op("?call", node, Value(graph=min(graph, Fact.MAYBE) if not params else graph, params=params), receiver=base,
-              receiver_node=func.value, arguments=args, sunk=[Sink.UNKNOWN_CALL], callee=f"?.{func.attr.value}", path=dotted(func.value))
+              receiver_node=func.value, arguments=args, sunk=sunk, callee=f"?.{func.attr.value}", path=dotted(func.value))
     return op.value
 
 

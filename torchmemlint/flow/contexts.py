@@ -53,6 +53,8 @@ def enter(f: Frame, item: cst.BaseExpression) -> Value:
     if value.kind is Kind.EXTERNAL and value.name is not None and f.program.effect(value.name) is not None:
         f.op("enter", item, HOST, receiver=value, passes=False)  # `with torch.no_grad:` never entered
         return HOST
+    if value.name == "handle":
+        f.op("enter", item, HOST, receiver=value, passes=False)
     mode = f.program.entered_mode(value)
     f.state.mode = mode if mode is not None else f.state.mode
     if value.kind in (Kind.INSTANCE, Kind.MODULE):

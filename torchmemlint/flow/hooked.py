@@ -179,10 +179,14 @@ def _emptied(flow: FunctionFlow, attribute: str, store: Store) -> bool:
                 return True
             if (op.path or "").rpartition(".")[2] != attribute:
                 continue
-            anew = op.name == "store" and op.value.kind in (Kind.CONTAINER, Kind.HOST) and not op.loops
+            anew = _assigned(op) and op.value.kind in (Kind.CONTAINER, Kind.HOST) and not op.loops
             if op.name in ("clear", "del") or anew:
                 return True
     return False
+
+
+def _assigned(op: Op) -> bool:
+    return op.name == "store" and any(s.op is op and s.how == "assign" for holder in op.uses for s in holder.stores)
 
 
 def _pops(op: Op, attribute: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -129,7 +129,7 @@ def _held(user: Op) -> bool:
 
 def repeated(flow: FunctionFlow, op: Op) -> str | None:
     """Is a hook registered again and again on one and the same object: "loop", "call", or None?"""
-    if any(loop not in _fresh_loops(op) for loop in op.loops):
+    if set(op.loops) - _fresh_loops(_roots(op), op.loops):
         return "loop"
     if not flow.info.name or _made_here(op):
         return None
@@ -140,10 +140,12 @@ def repeated(flow: FunctionFlow, op: Op) -> str | None:
 
 
 def _roots(op: Op) -> list[Op]:
-    receiver = op.receiver
-    makers = receiver.defs if receiver is not None else ()
-    found = closure(makers, lambda o: _sources(o) if o.name in SELECTING else ())
-    return list(found)
+    return _behind(op.receiver.defs if op.receiver is not None else ())
+
+
+def _behind(makers: Iterable[Op]) -> list[Op]:
+    """What an object is taken out of, through loops, items, attributes and lists."""
+    return list(closure(makers, lambda o: _sources(o) if o.name in SELECTING else ()))
 
 
 def _sources(op: Op) -> list[Op]:
@@ -151,14 +153,14 @@ def _sources(op: Op) -> list[Op]:
     return [*outer, *(maker for maker in op.inputs if maker.name != "store")]
 
 
-def _fresh_loops(op: Op) -> set[int]:
-    """The loops in which the object that is hooked is another one each time."""
+def _fresh_loops(roots: Iterable[Op], around: tuple[int, ...]) -> set[int]:
+    """The loops `around` an operation in which the object that is hooked is another one each time."""
     loops: set[int] = set()
-    for root in _roots(op):
+    for root in roots:
         if root.name == "iter":
             loops.update(root.loops[-1:])
         elif root.name not in SELECTING and root.name != "param":
-            loops.update(root.loops)
+            loops.update(root.loops if set(root.loops) <= set(around) else around)  # one of many made before
     return loops
 
 
@@ -173,11 +175,10 @@ def _called_again(flow: FunctionFlow, op: Op, depth: int) -> bool:
     for site in flow.program.callers.sites(flow.info).calls:
         bound = flow.program.callers.bound(flow.info, site.op)
         given = [bound[i] for i in positions if i < len(bound)]
-        fresh = {loop for a in given if a is not None for maker in a.value.defs if maker.name not in SELECTING | {"param"}
-                 for loop in maker.loops}
-        if any(loop not in fresh for loop in site.op.loops):
+        makers = _behind(maker for a in given if a is not None for maker in a.value.defs)
+        if set(site.op.loops) - _fresh_loops(makers, site.op.loops):
             return True
-        own = all(m.name in ("param", "load") for a in given if a is not None for m in a.value.defs)
+        own = bool(makers) and all(maker.name in SELECTING | {"param"} for maker in makers)
         if depth and own and not site.op.loops and _called_again(site.flow, site.op, depth - 1):
             return True
     return False

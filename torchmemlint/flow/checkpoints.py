@@ -191,11 +191,44 @@ def _of_state(op: Op, state: Op, source: Value) -> WeightsCopy | None:
     return WeightsCopy(op, state.receiver, state.path, False, source)
 
 
-def leads_to_host(op: Op) -> bool:
-    """Is what `op` makes sent to the CPU, or turned into host data, before anything keeps it?"""
-    ends = closure([op], lambda o: o.uses if o is op or o.name in ("iter", "read", "item", "argument") else (), 60)
-    return any(o.name in ("cpu", "torch.cpu", "host") or _to_cpu(o) for o in ends)
+TRAINED = frozenset({"module", "parameters", "step", "train", "zero_grad", "arith", "register_hook", "requires_grad_"})
+
+
+def fate(op: Op) -> str:
+    """What becomes of a copy of weights: "host" (it goes to the CPU), "used" (called, averaged, trained), "transient"
+    (loaded or saved at once), "collected" (in a list or dict), "kept" (a name or attribute), "handed" (out of sight)."""
+    if any(a.node is op.node for user in op.uses if user.name == "save" or is_restore(user) for a in user.arguments):
+        return "transient"
+    reached = set(closure([op], lambda o: o.uses if o is op or carries(o) or o.name in ("to", "eval", "cuda", "cpu") else (), 200))
+    if any(_to_cpu(o) for o in reached):
+        return "host"
+    if any(o is not op and (o.name in TRAINED and o.loops and o.order != op.order or _written(o)) for o in reached):
+        return "used"
+    if any(o.name == "store" and o.path and o in user_stores(op) for o in reached):
+        return "collected"
+    if any(o.name in ("bind", "store") for o in op.uses):
+        return "kept"
+    return "handed"
+
+
+def snapshot(op: Op) -> bool:
+    """Is a copied module taken in a loop and bound to a local name or collected, as the best or a past state?"""
+    return bool(op.loops) and any(u.name == "bind" or u in user_stores(op) for u in op.uses)
+
+
+def user_stores(op: Op) -> set[Op]:
+    """The stores that put the value into a list or dict, directly or by a name."""
+    direct = set(closure([op], lambda o: o.uses if o is op or o.name == "bind" else (), 30))
+    return {o for o in direct if o.name == "store" and any(h.name.startswith("literal.") or h.name == "load" and any(
+        s.op is o and s.how in ("append", "setitem", "extend", "insert") for s in h.stores) for h in o.uses)}
+
+
+def _written(op: Op) -> bool:
+    name = (op.callee or "") if op.name == "?call" else op.name
+    return op.name in ("write", "torch.setitem") or name.endswith("_") and not name.endswith("requires_grad_")
 
 
 def _to_cpu(op: Op) -> bool:
+    if op.name in ("cpu", "torch.cpu", "torch.numpy"):
+        return True
     return op.name in ("to", "torch.to") and any(named(a) == "cpu" for a in op.arguments)

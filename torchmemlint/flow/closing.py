@@ -39,7 +39,7 @@ def _forward(flow: FunctionFlow, op: Op) -> Iterator[ForwardClosed]:
     if op.name == "module":
         if op.receiver is not None and op.receiver.trainable is not Fact.NO:
             yield ForwardClosed(flow, op, flow.program.callers.far_sinks(flow, op), _evaluates(flow, op, op.path))
-    elif op.value.graph is Fact.YES and any(_evaluates(flow, op, path) for path in _modules_of(flow, op)):
+    elif (id(op.node), "module") not in flow.frame.table and op.value.graph is Fact.YES and any(_evaluates(flow, op, path) for path in _modules_of(flow, op)):
         yield ForwardClosed(flow, op, flow.program.callers.far_sinks(flow, op), True)
 
 

@@ -13,6 +13,7 @@ from torchmemlint.flow.frame import Frame
 from torchmemlint.flow.graph import Argument, Sink
 from torchmemlint.flow.holders import element_of
 from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Layout, Value, replace
+from torchmemlint.knowledge.diagnostics import diagnostic
 
 Args = list[Argument]
 MAKERS = frozenset({"collections.defaultdict", "collections.deque", "queue.Queue", "collections.OrderedDict"})
@@ -26,6 +27,9 @@ def call(f: Frame, node: cst.Call, callee: Value, args: Args) -> Value:
     special = SPECIAL.get(name)
     if special is not None:
         return special(f, node, args)
+    group = diagnostic(name)
+    if group is not None:
+        return _diagnostic(f, node, name, group, args)
     stored = knowledge.container_function(name)
     if stored is not None and (stored.holder or 0) < len(args):
         return holders.function(f, node, stored, args)
@@ -48,6 +52,12 @@ def call(f: Frame, node: cst.Call, callee: Value, args: Args) -> Value:
     if name.partition(".")[0] in knowledge.libraries():
         return _library(f, node, name, args)
     return unknown(f, node, args, callee)
+
+
+def _diagnostic(f: Frame, node: cst.Call, name: str, group: str, args: Args) -> Value:
+    """A call that asks or steers the allocator or a debugger; what it reads becomes Python data."""
+    op = f.op(f"diagnostic.{group}", node, UNKNOWN, arguments=args, passes=False, sunk=[Sink.HOST], callee=name)
+    return replace(op.value, graph=Fact.NO) if group in ("profiler", "shell") else HOST
 
 
 def _library(f: Frame, node: cst.Call, name: str, args: Args) -> Value:

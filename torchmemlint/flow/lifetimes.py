@@ -102,7 +102,8 @@ def _costs(flow: FunctionFlow, bind: Op, peak: Op) -> bool:
 def _listed(flow: FunctionFlow, bind: Op) -> bool:
     """Is the value iterated over or indexed like a list?"""
     nodes = {id(node) for node in liveness(flow).readers(bind)}
-    return any(id(op.node) in nodes or id(getattr(op.node, "value", None)) in nodes for op in flow.named("iter", "item"))
+    read = flow.named("iter", "item")
+    return any(id(op.node) in nodes or id(getattr(op.node, "value", None)) in nodes for op in read)
 
 
 def _near(bind: Op) -> bool:

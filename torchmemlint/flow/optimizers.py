@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchmemlint import knowledge
 from torchmemlint.knowledge import training
+from torchmemlint.flow.devices import on_accelerator
 from torchmemlint.flow.graph import Mode, Op, closure, upstream
 from torchmemlint.flow.values import Fact, Kind, Value
 
@@ -230,3 +231,45 @@ def gradient_of(op: Op) -> str | None:
     if not any(o.name == "torch.grad" or o.name == "load" and (o.path or "").endswith(".grad") for o in sources):
         return None
     return next((o.path for o in sources if o.name == "parameters" and o.path), None)
+
+
+# -- optimizers themselves ----------------------------------------------------------------------------------------------
+
+
+def rebuilt(flow: FunctionFlow, op: Op) -> Op | None:
+    """The step of an optimizer that is constructed again in each round of that step's loop, over the same parameters;
+    None for any other operation."""
+    if op.value.kind is not Kind.OPTIMIZER or knowledge.role(op.callee or "") != "optimizer" or not op.loops or op.branches:
+        return None
+    inside = [o for o in closure([op], lambda o: o.inputs, 300) if o is not op and o.loops[: len(op.loops)] == op.loops]
+    if any(o.name not in ("parameters", "bind", "literal.list", "literal.dict", "host", "load") for o in inside):
+        return None
+    if not owned(op).known or _over_things(flow, op):
+        return None
+    steps = [o for o in flow.named("step") if is_step(o) and o.receiver is not None and op in o.receiver.defs]
+    return next((o for o in steps if o.loops[: len(op.loops)] == op.loops and len(o.loops) - len(op.loops) <= 1), None)
+
+
+def _over_things(flow: FunctionFlow, op: Op) -> bool:
+    """Does the loop around run over a container (tasks, folds, settings) and not merely count?"""
+    return any(o.name in ("iter", "batch") and o.loops[: len(op.loops)] == op.loops[: len(o.loops)] and o.order < op.order
+               and len(o.loops) == len(op.loops) for o in flow.ops)
+
+
+def step_temporaries(op: Op) -> tuple[float, training.OptimizerFact] | None:
+    """How many parameter sets an optimizer allocates inside step() on CUDA, where the call leaves the choice to PyTorch."""
+    fact = training.optimizer_fact(op.callee or "")
+    if fact is None or any(a.name in ("foreach", "fused", "capturable", "differentiable", "*", "**") for a in op.arguments):
+        return None
+    unless = training.temporaries_unless(fact.name)
+    extra = max((unless[a.name] for a in op.arguments if a.name in unless and a.value.const != 0), default=0.0)
+    sets = max(fact.foreach, extra)
+    return (sets, fact) if sets >= 1 else None
+
+
+def on_host(flow: FunctionFlow, op: Op) -> bool:
+    """Are all the modules that the optimizer holds on the CPU, as far as the function shows? Unknown counts as no."""
+    known = owned(op)
+    facts = [on_accelerator(flow, o.receiver, o.path, op.order) for o in flow.named("parameters")
+             if o.path in known.paths and o.receiver is not None]
+    return bool(facts) and max(facts) is Fact.NO

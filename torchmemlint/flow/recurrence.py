@@ -16,6 +16,7 @@ from torchmemlint.flow.values import Fact, Kind, Value
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
+    from torchmemlint.index.model import FunctionInfo
 
 CANDIDATES = 40  # functions looked through for other uses of an attribute
 UNSEEN = frozenset({Sink.RETURNED, Sink.YIELDED, Sink.UNKNOWN_CALL})
@@ -116,6 +117,8 @@ def _cut_elsewhere(flow: FunctionFlow, holder: Op, own: Store) -> bool:
     if len(readers) > CANDIDATES:
         return True
     for reader in readers:
+        if not _same_family(flow, reader, holder):
+            continue
         other = flow if reader == flow.info else flow.program.flow(reader)
         for load in other.named("load") if other is not None else ():
             if (load.path or "").rpartition(".")[2] != attribute:
@@ -125,6 +128,17 @@ def _cut_elsewhere(flow: FunctionFlow, holder: Op, own: Store) -> bool:
             if any(s.op.node is not own.op.node and _cuts(load, s) for s in load.stores):
                 return True
     return False
+
+
+def _same_family(flow: FunctionFlow, reader: FunctionInfo, holder: Op) -> bool:
+    """May a method's `self.x` be the attribute of the holder's object? Not where the classes have nothing in common."""
+    project = flow.program.project
+    mine = project.owner(flow.info) if flow.info.owner is not None else None
+    theirs = project.owner(reader) if reader.owner is not None else None
+    own = flow.parameters[0].path if flow.parameters else None
+    if mine is None or theirs is None or (holder.path or "").partition(".")[0] != own or mine == theirs:
+        return True
+    return mine in project.mro(theirs) or theirs in project.mro(mine)
 
 
 def _cuts(load: Op, store: Store) -> bool:

@@ -1,0 +1,56 @@
+"""Debugging aids left on: the detection of anomalies, the profiler, the record of allocations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchmemlint.flow.graph import Op
+from torchmemlint.flow.timeline import parts
+
+if TYPE_CHECKING:
+    from torchmemlint.flow.function import FunctionFlow
+
+FEW = 50  # iterations
+
+
+def switched_on(op: Op) -> bool:
+    """Is the aid switched on for good: by a statement of its own, by a literal or no flag, under no condition?"""
+    flag = op.argument(0, "mode") or op.argument(0, "enabled")
+    written = flag is None or flag.value.const is True or flag.value.const in ("all", "state")
+    alone = isinstance(op.statement, cst.Expr) and op.statement.value is op.node
+    return written and alone and not op.branches
+
+
+def profiled_loop(flow: FunctionFlow, op: Op) -> Op | None:
+    """The forward or backward that a loop of unknown length runs inside the `with` block of a profiler."""
+    block = op.statement
+    if not isinstance(block, cst.With) or all(item.item is not op.node for item in block.items):
+        return None
+    loops = [node for node in _nodes(block.body) if isinstance(node, (cst.For, cst.While)) and not _few(node)]
+    inside = {id(node) for loop in loops for node in _nodes(loop)}
+    return next((o for o in flow.named("module", "backward", "step", "call") if id(o.node) in inside), None)
+
+
+def scheduled(op: Op) -> bool:
+    """Has the profiler a schedule, so that it keeps the events of some steps only?"""
+    return any(a.name in ("schedule", "enabled", "*", "**") for a in op.arguments)
+
+
+def _few(loop: cst.For | cst.While) -> bool:
+    """Is the number of iterations written down, and small?"""
+    if not isinstance(loop, cst.For) or not isinstance(loop.iter, cst.Call) or not isinstance(loop.iter.func, cst.Name):
+        return False
+    counts = [a.value for a in loop.iter.args]
+    literal = all(isinstance(c, cst.Integer) and len(c.value) < 6 and int(c.value, 0) <= FEW for c in counts)
+    return loop.iter.func.value == "range" and literal
+
+
+def _nodes(root: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    todo = [root]
+    while todo:
+        node = todo.pop()
+        yield node
+        todo.extend(parts(node))

@@ -147,14 +147,16 @@ def _count(op: Op) -> tuple[Op, str] | None:
     parts = sides(op)
     if parts is None:
         return None
-    total = next((o for o in op.inputs if o.name == "torch.sum" and o.node is parts[0]), None)
+    total = next((o for o in op.inputs if bare(o) == "sum" and o.node is parts[0]), None)
     if total is None:
         return None
     literal = number(parts[1])
     if literal is not None:
+        if total.name != "torch.sum":
+            return None  # an array's sum reads the same
         answer = ANSWERS.get((comparison(op), literal))
     else:
-        other = [o for o in op.inputs if o is not total]
+        other = [o for o in op.inputs if o is not total and o.node is not parts[1]]
         answer = ANSWERS.get((comparison(op), "numel")) if _counts_same(op, total) and not other else None
     return (total, answer) if answer is not None else None
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchmemlint.flow.graph import Argument, Mode, Op, Sink, downstream, sinks
+from torchmemlint.flow.memo import Memo
 from torchmemlint.flow.project_calls import bound_values
 from torchmemlint.flow.summary import plain
 from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, join, replace
@@ -42,21 +43,27 @@ class Callers:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self._sites: dict[str, Sites] = {}
+        self._sites: Memo[str, Sites] = Memo(program.depth)
         self._asking: set[str] = set()
 
     def sites(self, info: FunctionInfo) -> Sites:
         """The calls of `info` in the project."""
         key = self.program.key(info)
-        if key not in self._sites:
-            if key in self._asking or len(self._asking) > CALLER_DEPTH:
-                return Sites()
-            self._asking.add(key)
-            try:
-                self._sites[key] = self._search(info, key)
-            finally:
-                self._asking.discard(key)
-        return self._sites[key]
+        if key not in self._sites and (key in self._asking or len(self._asking) > CALLER_DEPTH):
+            self.program.depth.cut += 1
+            return Sites()
+        return self._sites.get(key, lambda: self._asked(info, key))
+
+    def _asked(self, info: FunctionInfo, key: str) -> Sites:
+        self._asking.add(key)
+        try:
+            return self._search(info, key)
+        finally:
+            self._asking.discard(key)
+
+    def forget(self) -> None:
+        """Drop what a recursion cut short."""
+        self._sites.forget()
 
     def _search(self, info: FunctionInfo, key: str) -> Sites:
         candidates = self.program.project.callers(info)

@@ -13,6 +13,7 @@ from torchmemlint.flow.callers import Callers
 from torchmemlint.flow.classes import Classes
 from torchmemlint.flow.function import Assumption, FunctionFlow, interpret
 from torchmemlint.flow.graph import Argument, Mode
+from torchmemlint.flow.memo import Depth, Memo
 from torchmemlint.flow.summary import Summary, plain
 from torchmemlint.flow.types import annotation_value
 from torchmemlint.flow.units import Unit, function_unit, module_unit
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
 SUMMARY_DEPTH = 8  # calls into calls that are followed
 CONTEXTS = 4  # different assumptions about the parameters of one function
-KEPT_FLOWS = 4000  # interpretations kept in memory
+KEPT_FLOWS = 2000  # interpretations kept in memory
+KEPT_UNITS = 1000  # parsed slices kept in memory
 CONTEXTUAL = frozenset({Kind.MODULE, Kind.INSTANCE, Kind.OPTIMIZER, Kind.SCALER, Kind.LOADER, Kind.FUNCTION, Kind.CLASS})
 MODES = {"off": Mode.OFF, "on": Mode.ON, "no_grad": Mode.OFF}
 
@@ -38,17 +40,16 @@ class Program:
     def __init__(self, project: ProjectIndex, no_grad: frozenset[str] = frozenset()) -> None:
         self.project = project
         self.no_grad = no_grad  # functions known to run without grad, from the configuration
+        self.depth = Depth()
         self.callers = Callers(self)
         self.classes = Classes(self)
         self._infos: dict[str, FunctionInfo | ClassInfo] = {}
         self._sources: OrderedDict[str, source.Source] = OrderedDict()
         self._units: OrderedDict[str, Unit] = OrderedDict()
-        self._flows: OrderedDict[tuple[str, Signature], FunctionFlow | None] = OrderedDict()
-        self._degraded: set[tuple[str, Signature]] = set()
+        self._flows: Memo[tuple[str, Signature], FunctionFlow | None] = Memo(self.depth, KEPT_FLOWS)
         self._signatures: dict[str, list[Signature]] = {}
         self._running: list[str] = []
         self.live: dict[str, Frame] = {}  # module bodies that are being interpreted, by path
-        self.blocked = 0  # how often a recursion or the depth limit left a question open
         self._decorators: dict[str, Mode | None] = {}
         self._globals: dict[tuple[str, str], Value] = {}
 
@@ -203,14 +204,12 @@ class Program:
         return summary.exit_mode if summary is not None and summary.exit_mode is not Mode.ENTERED else None
 
     def forget(self) -> None:
-        """Drop all interpretations, not the parsed slices: what is found in a file must not depend on which files were
-        checked before it."""
-        self._flows.clear()
-        self._degraded.clear()
+        """Drop the answers that a recursion cut short: what is found in a file must not depend on the files before."""
+        self._flows.forget()
         self._signatures.clear()
         self._decorators.clear()
-        self.callers = Callers(self)
-        self.classes = Classes(self)
+        self.callers.forget()
+        self.classes.forget()
 
     # -- interpretations ----------------------------------------------------------------------------------------
 
@@ -233,7 +232,7 @@ class Program:
             index = self.project.files[info.path]
             parse = function_unit if info.name else module_unit
             self._units[key] = parse(self.text(info.path), index, info)
-            if len(self._units) > KEPT_FLOWS:
+            if len(self._units) > KEPT_UNITS:
                 self._units.popitem(last=False)
         return self._units[key]
 
@@ -243,26 +242,21 @@ class Program:
         bound = info.owner is not None and "staticmethod" not in info.decorators
         signature = self._signature(key, [None, *values[1:]] if bound and values else values)  # self is known anyway
         known = (key, signature)
-        if known in self._flows and (self._running or known not in self._degraded):
-            return self._flows[known]
+        if known in self._flows and (self._running or not self._flows.is_short(known)):
+            return self._flows.get(known, lambda: None)
         if key in self._running or len(self._running) >= SUMMARY_DEPTH:
-            self.blocked += 1
+            self.depth.cut += 1
             return None
-        self._degraded.discard(known)
-        blocked = self.blocked
+        return self._flows.ask(known, lambda: self._interpreted(info, key, values if signature else ()))
+
+    def _interpreted(self, info: FunctionInfo, key: str, values: Sequence[Value | None]) -> FunctionFlow | None:
         self._running.append(key)
         try:
-            flow = interpret(self, info, Assumption(values if signature else ()))
+            return interpret(self, info, Assumption(values))
         except (cst.ParserSyntaxError, source.SourceError, TypeError):
-            flow = None
+            return None
         finally:
             self._running.pop()
-        self._flows[known] = flow
-        if self._running and self.blocked != blocked:
-            self._degraded.add(known)  # a question inside it was left open: asked again when nothing is running
-        if len(self._flows) > KEPT_FLOWS:
-            self._flows.popitem(last=False)
-        return flow
 
     def _signature(self, key: str, values: Sequence[Value | None]) -> Signature:
         """The assumption that is worth an interpretation of its own; the plain one where there are too many."""
@@ -274,6 +268,7 @@ class Program:
         known = self._signatures.setdefault(key, [])
         if signature not in known:
             if len(known) >= CONTEXTS:
+                self.depth.cut += 1
                 return ()
             known.append(signature)
         return signature

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchmemlint.api import Finding, Rule, Severity, on
+from torchmemlint.fixes import Plan, call_method
+from torchmemlint.flow.collecting import Collected, End, collected, collected_by_callee
+from torchmemlint.flow.events import OpClosed
+
+
+class OutputsKeptOnDevice(Rule):
+    """The outputs of a whole loader are collected on the device that computed them.
+
+    ## What it does
+    Reports lists, dicts and attributes that take in a forward's result once an iteration under `no_grad`, where it is
+    neither moved to the CPU nor reduced to numbers or labels: predictions, features, probability maps of a metric,
+    samples of every step of which the last one is used.
+
+    ## Why it costs memory
+    Without a graph each output still keeps its own bytes. The collection grows by one output an iteration up to the size
+    of the data set, and `torch.cat` at its end needs the same once more.
+
+    ## Known limits
+    A collection that is returned out of sight, or computed with, may be needed on the device, and one filled in a range
+    of written steps may be short: hints. A file that names no accelerator is not reported.
+
+    ## Fix safety
+    `.cpu()` is put behind the stored value. Unsafe: what is computed from the collection then runs on the CPU.
+
+    ## References
+    - PyTorch documentation, "Frequently Asked Questions": don't hold onto tensors and variables you don't need
+    """
+
+    code = "TML401"
+    name = "outputs-kept-on-device"
+    severity = Severity.WARNING
+    words = frozenset("append extend update add for put insert appendleft".split())
+
+    @on(OpClosed, "literal.list", "literal.dict", "literal.set", "comprehension", "load", "?call", "construct")
+    def check(self, event: OpClosed) -> Iterator[Finding]:
+        """One finding a store."""
+        if event.op.stores:
+            for found in collected(event.function, event.op):
+                yield self._told(event, found)
+
+    @on(OpClosed, "call")
+    def check_call(self, event: OpClosed) -> Iterator[Finding]:
+        """One finding a call that stores."""
+        for found in collected_by_callee(event.function, event.op):
+            yield self._told(event, found)
+
+    def _told(self, event: OpClosed, found: Collected) -> Finding:
+        message = f"`{found.name}` keeps a forward's output on the device from every iteration"
+        if found.end is End.LAST:
+            message += ", and only the last one is read"
+        else:
+            message += ": it grows with the number of batches" if found.over_data else " until it is dropped"
+        sure = found.end is End.LAST or (found.end is End.HOST and found.over_data)
+        severity = self.severity if sure else Severity.HINT
+        return self.finding(event, found.op.node, message, severity=severity, fix=self._fix(found))
+
+    @staticmethod
+    def _fix(found: Collected) -> Plan | None:
+        if found.value_node is None or found.end is End.LAST:
+            return None
+        plan = call_method(found.value_node, "cpu").titled("move it to the CPU")
+        return plan.unsafe("what is computed from the collection then runs on the CPU")

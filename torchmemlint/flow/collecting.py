@@ -1,0 +1,144 @@
+"""Results of forwards that a loop collects on the device: what each member is, what becomes of the collection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchmemlint.flow.keeping import holder_kind, outlives
+from torchmemlint.flow.graph import Argument, Mode, Op, Sink, closure, fact
+from torchmemlint.flow.liveness import REDUCING
+from torchmemlint.flow.values import Fact, Kind, Value
+
+if TYPE_CHECKING:
+    from torchmemlint.flow.function import FunctionFlow
+
+COLLECTING = frozenset("append extend comprehension setitem update add put insert appendleft".split())
+INTEGERS = frozenset({"int", "int64", "int32", "bool", "uint8"})
+ACCELERATORS = frozenset({"cuda", "device", "accelerator", "accelerate", "xpu", "mps", "local_rank", "gpu"})
+OVER = frozenset({Sink.HOST, Sink.LIBRARY})
+
+
+class End(Enum):
+    """What becomes of the collection."""
+
+    HOST = "host"  # it ends as Python or NumPy data, or in a library
+    LAST = "last"  # only its last member is read
+    DEVICE = "device"  # the program computes with it
+    UNKNOWN = "unknown"  # code out of sight has it
+
+
+@dataclass(frozen=True)
+class Collected:
+    """One store of a forward's result into something that outlives the iteration."""
+
+    op: Op  # the store, or the call of a method that stores
+    value_node: cst.BaseExpression | None
+    name: str
+    over_data: bool  # once a batch of a loader or iterable, not once a step of a range
+    end: End
+
+
+def collected(flow: FunctionFlow, holder: Op) -> Iterator[Collected]:
+    """The results of forwards that stay on the device in `holder`, without a graph."""
+    kind = holder_kind(flow, holder)
+    if kind not in ("container", "attribute", "global") or not accelerated(flow):
+        return
+    for store in holder.stores:
+        lasting = outlives(holder, store) if kind == "container" else bool(store.op.loops)
+        if store.how in COLLECTING and lasting and stays(store.value):
+            name = holder.path or store.op.path or _name(holder)
+            yield Collected(store.op, store.value_node, name, over_data(store.op), _end(flow, holder))
+
+
+def collected_by_callee(flow: FunctionFlow, call: Op) -> Iterator[Collected]:
+    """The results of forwards that a called method leaves in its object, once an iteration."""
+    for kept, holder, arguments in call.kept:
+        fresh = holder is not None and bool(holder.value.defs) and all(d.loops == call.loops for d in holder.value.defs)
+        if kept.how in COLLECTING and call.loops and accelerated(flow) and not fresh:
+            for argument in arguments:
+                if stays(argument.value):
+                    yield Collected(call, None, _where(flow, kept.path, holder), over_data(call), End.UNKNOWN)
+
+
+def accelerated(flow: FunctionFlow) -> bool:
+    """Does the file know of an accelerator at all?"""
+    return not ACCELERATORS.isdisjoint(flow.unit.index.words)
+
+
+def stays(value: Value) -> bool:
+    """Is the value a result of a forward, at full size, without a graph, not known to be on the CPU?"""
+    if value.kind in (Kind.HOST, Kind.MODULE, Kind.OPTIMIZER, Kind.FUNCTION) or fact(value) is not Fact.NO:
+        return False
+    if _small(value) or value.device == "cpu":
+        return False
+    makers = list(closure(value.defs, _through))
+    return any(op.name == "module" and op.mode is Mode.OFF for op in makers) and not any(map(_reduces, value.defs))
+
+
+def _through(op: Op) -> list[Op]:
+    """The operands, unless the operation moves its result to the CPU or makes it small."""
+    return [] if op.value.device == "cpu" or op.value.kind is Kind.HOST or _reduces(op) else op.inputs
+
+
+def _reduces(op: Op) -> bool:
+    return op.name in REDUCING or op.name == "compare" or _small(op.value)
+
+
+def _small(value: Value) -> bool:
+    return value.scalar is Fact.YES or value.dtype in INTEGERS
+
+
+def over_data(op: Op) -> bool:
+    """Does the loop around the store run over a loader or an iterable, and not over a range?"""
+    sources = closure(op.inputs, lambda o: o.inputs)
+    return any(
+        o.name in ("batch", "iter") and o.value.kind is not Kind.HOST and bool(set(o.loops[-1:]) & set(op.loops))
+        for o in sources
+    )
+
+
+def _name(holder: Op) -> str:
+    return next((u.path for u in holder.uses if u.name in ("bind", "store") and u.path), "the list")
+
+
+def _where(flow: FunctionFlow, path: str, holder: Argument | None) -> str:
+    owner = flow.program.path_of(holder)
+    attribute = path.partition(".")[2]
+    return f"{owner}.{attribute}" if owner and attribute else path
+
+
+def _end(flow: FunctionFlow, holder: Op) -> End:
+    stores = {s.op for s in holder.stores}
+    readers = [u for u in holder.uses if u.name not in ("bind", "del") and u not in stores]
+    if readers and all(_takes_last(u) for u in readers):
+        return End.LAST
+    return _becomes(flow, readers, 3) if holder.name != "load" else End.UNKNOWN
+
+
+def _becomes(flow: FunctionFlow, readers: Iterable[Op], depth: int) -> End:
+    """Where the members go, callers included as far as they are all known."""
+    reached = list(closure(readers, lambda o: o.uses if o.value.device != "cpu" and not o.sunk & OVER else ()))
+    if any(o.name in ("torch.matmul", "module") for o in reached):
+        return End.DEVICE
+    sunk = {sink for o in reached for sink in o.sunk}
+    if sunk - OVER - {Sink.RETURNED}:
+        return End.UNKNOWN
+    if Sink.RETURNED not in sunk:
+        return End.HOST
+    sites = flow.program.callers.sites(flow.info)
+    if not depth or not sites.complete:
+        return End.UNKNOWN
+    ends = {_becomes(site.flow, site.op.uses, depth - 1) for site in sites.calls}
+    return ends.pop() if len(ends) == 1 else End.UNKNOWN
+
+
+def _takes_last(op: Op) -> bool:
+    node = op.node
+    if not isinstance(node, cst.Subscript) or len(node.slice) != 1 or not isinstance(node.slice[0].slice, cst.Index):
+        return False
+    return op.unit.text(node.slice[0].slice.value).replace(" ", "") == "-1"

@@ -23,7 +23,7 @@ def classify(model, optimizer, loader):
     criterion = nn.BCELoss()
     history = []
     for x in loader:
-        loss = criterion(torch.sigmoid(model(x)), (x > 0).float())
+        loss = criterion(torch.sigmoid(model(x)), (x > 0).float())  # expect: TML312
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -10,7 +10,7 @@ from torchmemlint.flow.dispatch import evaluate
 from torchmemlint.flow.frame import Frame, dotted
 from torchmemlint.flow.graph import ARITHMETIC, Argument, Mode, Op, Sink, closure
 from torchmemlint.flow.holders import extend, holders_of, load, outliving
-from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, replace
+from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Layout, Value, replace
 
 
 def assign(f: Frame, target: cst.CSTNode, value: Value, value_node: cst.BaseExpression | None) -> None:
@@ -143,7 +143,8 @@ def member(value: Value) -> Value:
     """What is known of one member of an unpacked or iterated value."""
     kind = value.kind if value.kind in (Kind.TENSOR, Kind.HOST) else Kind.UNKNOWN
     kind = Kind.TENSOR if value.name == "tensors" else kind  # of split, chunk and unbind
-    return Value(kind=kind, graph=value.graph, params=value.params, defs=value.defs, device=value.device)
+    layout = value.layout if value.name == "tensors" else Layout.UNKNOWN
+    return Value(kind=kind, graph=value.graph, params=value.params, defs=value.defs, layout=layout, device=value.device)
 
 
 def _kept_graph(f: Frame, old: Value) -> dict[str, Any]:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import libcst as cst
 
-from torchmemlint.flow import project_calls
+from torchmemlint.flow import project_calls, strides
 from torchmemlint.flow.frame import Frame, dotted
 from torchmemlint.flow.graph import Argument, Mode, Op
-from torchmemlint.flow.values import HOST, Fact, Kind, Layout, Value, replace
+from torchmemlint.flow.values import HOST, Fact, Kind, Value, replace
 
 SELF = frozenset("to cuda cpu half float double bfloat16 eval train requires_grad_ share_memory type apply".split())
 RECURRENT = frozenset({"LSTM", "GRU", "RNN", "LSTMCell"})

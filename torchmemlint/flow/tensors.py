@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from torchmemlint import knowledge
+from torchmemlint.flow import strides
 from torchmemlint.flow.bindings import freeze
 from torchmemlint.flow.frame import Frame, dotted
 from torchmemlint.flow.graph import Argument, Op, Sink
@@ -123,7 +124,7 @@ def _result(
     scalar = _scalar(name, base, args)
     if fact is None:
         return f.tensor(operands, scalar=scalar)
-    layout = _layout(fact, base, operands)
+    layout = Layout.CONTIGUOUS if name == "stack" and not args else _layout(fact, base, operands)
     aliases = fact.kind in ("view", "inplace", "maybe_view")
     shares = base.defs if aliases else ()
     device = {"cpu": "cpu", "cuda": "cuda"}.get(name) or device_of(args) or base.device
@@ -133,7 +134,7 @@ def _result(
                      scalar=scalar)
     value = f.tensor(operands, layout=layout, shares=shares, dtype=dtype, device=device, scalar=scalar)
     many = name in ("split", "chunk", "unbind", "tensor_split", "split_with_sizes")
-    return replace(value, kind=Kind.CONTAINER, name="tensors") if many else value
+    return replace(value, kind=Kind.CONTAINER, name="tensors", layout=strides.parts_layout(base, args)) if many else value
 
 
 def _layout(fact: knowledge.OpFact, base: Value, operands: Sequence[Value]) -> Layout:

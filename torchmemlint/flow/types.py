@@ -40,7 +40,7 @@ def annotation_value(program: Program, index: FileIndex, text: str | None) -> Va
 
 
 def _named(program: Program, index: FileIndex, text: str) -> Value:
-    value = program.global_value(index, text)
+    value = program.global_value(index, text.removeprefix(f"{index.module}."))
     if value.kind is Kind.CLASS:
         info = program.class_(value.name)
         return program.instance(info) if info is not None else UNKNOWN

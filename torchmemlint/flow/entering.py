@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from torchmemlint.flow.callers import CallSite
 from torchmemlint.flow.graph import Mode, Op, closure, fact
+from torchmemlint.flow.tensors import CONVERSIONS
 from torchmemlint.flow.values import Fact, Kind, Value
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def entries(ops: set[Op]) -> list[Value]:
     """The values from outside (parameters, attributes, globals) whose graphs may go on into these operations."""
     found = []
     for op in ops:
-        values = [a.value for a in op.arguments]
+        values = [a.value for a in op.arguments] if op.name.removeprefix("torch.") not in CONVERSIONS else []
         if op.receiver is not None and (op.name.startswith("torch.") or op.name in ("arith", "item", "iter")):
             values.append(op.receiver)
         found += [v for v in values if v.kind not in (Kind.HOST, Kind.MODULE) and any(_outer(d) for d in v.defs)]

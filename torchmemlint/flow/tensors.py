@@ -29,6 +29,8 @@ CASTS = {"long": "int64", "int": "int32", "byte": "uint8", "bool": "bool", "doub
 RESHAPING = frozenset({"reshape", "flatten", "ravel", "reshape_as"})  # a copy where the strides allow no view
 INTEGRAL = frozenset("int long short byte bool uint8 int8 int16 int32 int64".split())
 RESULTS = {"linalg.svd": ("U", "S", "Vh"), "svd": ("U", "S", "V"), "linalg.qr": ("Q", "R"), "qr": ("Q", "R")}
+CONVERSIONS = frozenset("to type type_as cuda cpu view_as reshape_as expand_as".split())
+"""Operators whose further arguments say where to or what like, and bring no graph in."""
 REDUCTIONS = frozenset("sum mean std var norm prod max min".split())
 
 
@@ -60,7 +62,7 @@ def _apply(
     f: Frame, node: cst.Call, name: str, base: Value, base_node: cst.BaseExpression | None, args: list[Argument]
 ) -> Value:
     fact = knowledge.operator(name)
-    operands = [base, *(a.value for a in args)]
+    operands = [base] if name in CONVERSIONS else [base, *(a.value for a in args)]
     if fact is not None and fact.kind == "host":
         op = f.op(f"torch.{name}", node, HOST, receiver=base, receiver_node=base_node, arguments=args, passes=False,
                   sunk=[Sink.HOST])

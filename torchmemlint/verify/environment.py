@@ -27,8 +27,8 @@ def try_out(meter: Any) -> dict[str, Any]:
     usage = meter.usage
     if usage.samples[0] < CANARY or usage.peak < CANARY or usage.samples[-1] >= usage.peak:
         raise MeterError(
-            f"{CANARY} bytes were allocated, and the statistics show {usage.samples[0]}: PYTORCH_NO_CUDA_MEMORY_CACHING "
-            "and other allocators than the caching one switch them off"
+            f"{CANARY} bytes were allocated, and the statistics show {usage.samples[0]}: "
+            "PYTORCH_NO_CUDA_MEMORY_CACHING and other allocators than the caching one switch them off"
         )
     return environment(meter)
 

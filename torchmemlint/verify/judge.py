@@ -127,7 +127,7 @@ def _number(value: Any) -> bool:
 
 def _close(a: Any, b: Any, tolerance: float, scale: float) -> bool:
     if not (_number(a) and _number(b)):
-        return a == b or (a != a and b != b)
+        return bool(a == b or (a != a and b != b))
     return math.isclose(a, b, rel_tol=tolerance, abs_tol=tolerance * max(0.01 * scale, 0.01))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -71,3 +71,22 @@ class Ledger:
 def tensors(tree: Any) -> Iterable[torch.Tensor]:
     """The tensors in a nest of containers."""
     return (leaf for leaf in tree_leaves(tree) if isinstance(leaf, torch.Tensor))
+
+
+def taken_apart(mode: Any, func: Any, args: Any, kwargs: Any) -> Any:
+    """The result of a compound operator run as its parts under `mode`, so that these are booked too. In inference mode,
+    and on tensors made there, such operators reach a dispatch mode whole; NotImplemented for any other operator."""
+    if not _compound(func):
+        return NotImplemented
+    if not torch.is_inference_mode_enabled() and not any(t.is_inference() for t in tensors((args, kwargs))):
+        return NotImplemented
+    with mode:
+        return func.decompose(*args, **kwargs)
+
+
+@cache
+def _compound(func: Any) -> bool:
+    keys = torch._C.DispatchKey
+    if func.namespace != "aten" or func.has_kernel_for_dispatch_key(keys.CPU):
+        return False
+    return bool(func.has_kernel_for_dispatch_key(keys.CompositeImplicitAutograd))

@@ -16,7 +16,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from torchmemlint.verify.ledger import Ledger, tensors
+from torchmemlint.verify.ledger import Ledger, taken_apart, tensors
 from torchmemlint.verify.usage import Usage
 
 _CONSTRUCTORS = (torch.tensor, torch.as_tensor, torch.asarray)  # they allocate below the dispatcher
@@ -82,11 +82,14 @@ class _Storages(TorchDispatchMode):
     """Books the storage of every tensor that an operator returns."""
 
     def __init__(self, ledger: Ledger) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.ledger = ledger
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        result = taken_apart(self, func, args, kwargs)
+        if result is not NotImplemented:
+            return result
         result = func(*args, **kwargs)
         device = self._lands_on_device(args, kwargs)
         for tensor in tensors(result):
@@ -114,12 +117,12 @@ class Tracker:
     def __enter__(self) -> Tracker:
         gc.collect()
         for mode in self._modes:
-            mode.__enter__()
+            mode.__enter__()  # type: ignore[no-untyped-call]
         return self
 
     def __exit__(self, *exc: Any) -> None:
         for mode in reversed(self._modes):
-            mode.__exit__(*exc)
+            mode.__exit__(*exc)  # type: ignore[no-untyped-call]
 
     def probe(self) -> None:
         """Take one sample of the bytes alive."""

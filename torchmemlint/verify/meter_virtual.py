@@ -15,7 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from torchmemlint.verify import virtual_device
 from torchmemlint.verify.hidden import buffer_of, transient
-from torchmemlint.verify.ledger import Ledger, tensors
+from torchmemlint.verify.ledger import Ledger, taken_apart, tensors
 from torchmemlint.verify.usage import Usage
 
 aten = torch.ops.aten
@@ -78,7 +78,8 @@ def _attention(
 ) -> Any:
     """The kernel that CUDA would choose: flash for two-byte types without a mask, else the memory-efficient one."""
     if query.device.type != virtual_device.NAME or enable_gqa:
-        return torch._C._nn.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal)
+        plain = torch._C._nn.scaled_dot_product_attention
+        return plain(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
     if query.dtype in (torch.float16, torch.bfloat16) and attn_mask is None:
         return aten._scaled_dot_product_flash_attention(query, key, value, dropout_p, is_causal, scale=scale)[0]
     needs = torch.is_grad_enabled() and any(t.requires_grad for t in (query, key, value))
@@ -95,6 +96,10 @@ def _bias(mask: torch.Tensor, query: torch.Tensor, key: torch.Tensor) -> torch.T
 
 _CALLS: dict[Any, Callable[..., Any]] = {
     torch.Tensor.numpy: _numpy,
+    torch.Tensor.__array__: lambda tensor, dtype=None: (
+        _numpy(tensor) if dtype is None else _numpy(tensor).astype(dtype)
+    ),
+    torch.Tensor.__format__: lambda tensor, how: format(constant(tensor.dtype) if tensor.dim() == 0 else "", how),
     torch.Tensor.tolist: _tolist,
     torch.Tensor.__deepcopy__: _deepcopy,
     torch.Tensor.pin_memory: lambda tensor, *_: tensor,
@@ -102,30 +107,68 @@ _CALLS: dict[Any, Callable[..., Any]] = {
 }
 
 
+def _half(mask: torch.Tensor) -> torch.Tensor:
+    """The indices of a mask of which half is set."""
+    return mask.new_empty((mask.numel() // 2, mask.dim()), dtype=torch.int64)
+
+
+def _distinct(tensor: torch.Tensor, *_: Any) -> tuple[torch.Tensor, ...]:
+    """`unique` of values of which half are distinct, with the indices and counts that come with them."""
+    values = tensor.new_empty(max(1, tensor.numel() // 2))
+    return values, tensor.new_empty(tensor.shape, dtype=torch.int64), torch.empty_like(values, dtype=torch.int64)
+
+
+def _gru_gradients(gradient: torch.Tensor, has_bias: bool) -> tuple[torch.Tensor | None, ...]:
+    rows, width = gradient.shape
+    gates = [gradient.new_empty(rows, 3 * width) for _ in range(2)]
+    biases = [gradient.new_empty(3 * width) if has_bias else None for _ in range(2)]
+    return gates[0], gates[1], torch.empty_like(gradient), biases[0], biases[1]
+
+
+_ANSWERS: dict[Any, Callable[..., Any]] = {  # operators whose result is a Python value
+    aten._local_scalar_dense.default: lambda tensor: constant(tensor.dtype),
+    aten.equal.default: lambda *_: True,
+    aten.allclose.default: lambda *_: True,
+    aten.is_nonzero.default: lambda *_: False,
+}
+_SHAPES: dict[Any, Callable[..., Any]] = {  # results whose shape depends on values, or that torch can't fake
+    aten.nonzero.default: _half,
+    aten.masked_select.default: lambda tensor, mask: tensor.new_empty(tensor.numel() // 2),
+    aten._unique2.default: _distinct,
+    aten._thnn_fused_gru_cell.default: lambda gates, _, state, *__: (
+        torch.empty_like(state),
+        state.new_empty(len(state), 5 * state.shape[1]),
+    ),
+    aten._thnn_fused_gru_cell_backward.default: lambda gradient, _, has_bias: _gru_gradients(gradient, has_bias),
+    aten.bincount.default: lambda tensor, *_: tensor.new_empty(max(1, tensor.numel() // 2), dtype=torch.int64),
+}
+
+
 class _Storages(TorchDispatchMode):
     """Books the results of every operator, and what the device's kernel takes beside them."""
 
     def __init__(self, ledger: Ledger) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.ledger = ledger
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if func is aten._local_scalar_dense.default:
-            return constant(args[0].dtype)
+        parts = taken_apart(self, func, args, kwargs)
+        if parts is not NotImplemented:
+            return parts
+        answer = _ANSWERS.get(func)
+        if answer is not None:
+            return answer(*args)
         if func is aten._to_copy.default and getattr(args[0], "constant", None) is not None:
             args[0].constant = None  # else its value is computed on the device, which can't
         if func._schema.name.startswith(_FUSED_STEPS):
             return None
-        if func is aten.nonzero.default:
-            return self._book(func, args, self._half(args[0]))
+        shape = _SHAPES.get(func)
+        if shape is not None:
+            return self._book(func, args, shape(*args))
         if func is aten.index.Tensor:
             args = (args[0], self._without_masks(args[1]))
         return self._book(func, args, func(*args, **kwargs))
-
-    def _half(self, mask: torch.Tensor) -> torch.Tensor:
-        """The indices of a mask of which half is set."""
-        return mask.new_empty((mask.numel() // 2, mask.dim()), dtype=torch.int64)
 
     def _without_masks(self, indices: Any) -> list[Any]:
         plain: list[Any] = []
@@ -133,7 +176,7 @@ class _Storages(TorchDispatchMode):
             if index is None or index.dtype is not torch.bool:
                 plain.append(index)
                 continue
-            chosen = self._half(index)
+            chosen = _half(index)
             self._enter(chosen)
             plain += [chosen.select(1, i) for i in range(index.dim())]
         return plain

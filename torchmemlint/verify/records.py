@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -145,7 +145,7 @@ def problems_of(data: Any) -> Iterator[str]:
             yield from _wrong(found, _USAGE if ok else {"status": str, "message": str}, f"{name}, {variant}")
 
 
-def _wrong(data: Any, keys: dict[str, type], where: str) -> Iterator[str]:
+def _wrong(data: Any, keys: Mapping[str, type], where: str) -> Iterator[str]:
     if not isinstance(data, dict):
         yield f"{where} is no object"
         return

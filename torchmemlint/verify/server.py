@@ -5,6 +5,7 @@ object a line. With `--once` (where there is no fork) it measures one job itself
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import os
 import select
@@ -50,6 +51,8 @@ def _preload() -> None:
         assert meter_virtual
         with torch._subclasses.FakeTensorMode():
             (torch.ones(4, 4) @ torch.ones(4, 4)).relu_()
+    gc.collect()
+    gc.freeze()  # collections in the children need not walk, and so copy, what was imported here
 
 
 def in_child(job: dict[str, Any]) -> dict[str, Any]:

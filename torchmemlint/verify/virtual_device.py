@@ -106,7 +106,7 @@ def _install_autocast() -> None:
 
 
 def _casting(operator: Any, cast: Callable[[Any], Any]) -> Callable[..., Any]:
-    key = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastPrivateUse1)
+    key = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, "AutocastPrivateUse1"))  # noqa: B009
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
         with torch._C._ExcludeDispatchKeyGuard(key):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -93,11 +94,19 @@ class Classes:
         for owner in self.program.project.mro(info):
             functions = self.program.project.files[owner.path].functions
             methods = [functions[m] for m in owner.methods.values() if m in functions and name in functions[m].words]
+            methods = [m for m in methods if self._may_assign(m, name)]
             for method in sorted(methods, key=lambda m: (m.name != "__init__", m.line)):
                 count += 1
                 if count > ASSIGNING_METHODS:
                     return
                 yield method
+
+    def _may_assign(self, method: FunctionInfo, name: str) -> bool:
+        """Does a line of its text look like an assignment to an attribute of that name? Saves parsing, decides nothing."""
+        lines = self.program.text(method.path)
+        start, end = lines.line_starts[method.line - 1], lines.line_starts[min(method.end_line, len(lines.line_starts) - 1)]
+        text = lines.data[start : end if end > start else None]
+        return re.search(rb"\.\s*" + name.encode() + rb"\b[^\n]*?[^=<>!]=(?!=)", text) is not None
 
     def _assigned(self, method: FunctionInfo, name: str) -> Value | None:
         flow = self.program.flow(method)

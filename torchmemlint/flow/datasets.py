@@ -283,3 +283,14 @@ def _by_reader(flow: FunctionFlow, node: object) -> bool | None:
     name = flow.program.project.dotted(flow.unit.index, path) if path is not None else ""
     kind = training.object_reader(name)
     return None if kind is None else kind == "nested"
+
+
+TRANSFERS = frozenset("to cuda device accelerator Accelerator Trainer fit prepare Fabric".split())
+
+
+def pins_for_nothing(flow: FunctionFlow, op: Op) -> bool:
+    """Is it a DataLoader that pins its batches, in a file in which nothing is moved to a device?"""
+    given = op.argument(7, "pin_memory")
+    if op.value.kind is not Kind.LOADER or given is None or given.value.const is not True:
+        return False
+    return flow.unit.index.words.isdisjoint(TRANSFERS) and bool(flow.named("module", "call"))

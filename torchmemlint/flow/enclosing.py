@@ -47,3 +47,37 @@ def _blocks(node: cst.CSTNode) -> Iterator[list[cst.CSTNode]]:
 
 def _contains(outer: cst.CSTNode, node: cst.CSTNode) -> bool:
     return outer is node or any(_contains(child, node) for child in outer.children)
+
+
+def loop_around(flow: FunctionFlow, node: cst.CSTNode) -> cst.For | cst.While | None:
+    """The innermost loop statement whose body holds `node`."""
+    return next((loop for loop in _loops(flow.node) if _contains(loop.body, node)), None)
+
+
+def _loops(node: cst.CSTNode) -> Iterator[cst.For | cst.While]:
+    """Loop statements, inner ones first."""
+    for child in node.children:
+        if not isinstance(child, Line):
+            yield from _loops(child)
+    if isinstance(node, (cst.For, cst.While)):
+        yield node
+
+
+def bound_in(node: cst.CSTNode) -> set[str]:
+    """The names that a piece of code binds: assignments, loop targets, `as` names."""
+    found: set[str] = set()
+    if isinstance(node, (cst.AssignTarget, cst.For, cst.AugAssign, cst.NamedExpr, cst.AnnAssign, cst.CompFor)):
+        found.update(_targets(node.target))
+    elif isinstance(node, cst.AsName):
+        found.update(_targets(node.name))
+    for child in node.children:
+        found |= bound_in(child)
+    return found
+
+
+def _targets(node: cst.CSTNode) -> Iterator[str]:
+    if isinstance(node, cst.Name):
+        yield node.value
+    elif isinstance(node, (cst.Tuple, cst.List, cst.Element, cst.StarredElement)):
+        for child in node.children:
+            yield from _targets(child)

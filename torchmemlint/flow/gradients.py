@@ -187,8 +187,8 @@ def untrained(flow: FunctionFlow) -> Iterator[Untrained]:
 
 def _trainable_passes(backward: Op) -> list[Op]:
     root = backward.receiver or Value()
-    ops = {op for maker in root.defs for op in upstream(maker)
-           if op.name == "module" and op.path and op.receiver is not None and op.receiver.trainable is Fact.YES}
+    ops = {op for op in passes_of(root) if op.name == "module" and op.receiver is not None
+           and op.receiver.trainable is Fact.YES and op.value.graph is Fact.YES}
     return sorted(ops, key=lambda op: op.order)
 
 

@@ -16,6 +16,7 @@ from torchmemlint.flow.values import Fact, Kind, Value
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
+    from torchmemlint.index.model import FunctionInfo
 
 CANDIDATES = 40  # functions looked through for other uses of a holder
 REDUCING = frozenset(
@@ -41,6 +42,7 @@ class KeptByHook:
     needed: bool  # a loss is computed from it
     unseen: bool  # code out of sight reads it
     emptied: bool  # something takes the tensors out again, in some other place
+    by_backward: bool  # only the backward hooks do, which no forward without a backward runs
     grad: Fact  # does the forward run with grad on?
     local: bool  # the holder is a variable of the registering function
 
@@ -142,16 +144,18 @@ def _kept(
         return None
     path = holder.path or store.op.path or "the list"
     ends = flow.program.callers.sinks(run, holder)
-    emptied = False
+    emptied, by_backward = False, False
     if kind != "container":
         attribute = path.rpartition(".")[2]
         ends = (ends | flow.program.callers.attribute_sinks(flow.info.path, attribute)) - {Sink.ATTRIBUTE, Sink.GLOBAL}
-        emptied = _emptied(flow, attribute, store)
+        emptying = _emptying(flow, attribute)
+        emptied = emptying is None or bool(emptying)
+        by_backward = bool(emptying) and all(_in_backward(flow, info) for info in emptying or ())
     grows = store.how not in OVERWRITING or store.nested
     gradient = source.value.graph is Fact.NO
     return KeptByHook(
         run, registration, store, path, grows, whole, fact(store.value) is Fact.YES and not gradient, gradient,
-        Sink.BACKWARD in ends, bool(ends & UNSEEN), emptied, _grad(registration), local,
+        Sink.BACKWARD in ends, bool(ends & UNSEEN), emptied, by_backward, _grad(registration), local,
     )
 
 
@@ -165,24 +169,31 @@ def _outlasts(registration: Registration, holder: Op) -> bool:
     )
 
 
-def _emptied(flow: FunctionFlow, attribute: str, store: Store) -> bool:
-    """Does any function of the project clear the holder, take tensors out of it, or bind it anew?"""
+def _emptying(flow: FunctionFlow, attribute: str) -> list[FunctionInfo] | None:
+    """The functions that clear the holder, take tensors out of it, or bind it anew; None where too many may."""
     readers = flow.program.project.attribute_readers(attribute)
     if len(readers) > CANDIDATES:
-        return True
-    for reader in readers:
-        other = flow if reader == flow.info else flow.program.flow(reader)
-        if other is None or reader.name == "__init__" or not reader.name:
-            continue
-        for op in other.named("clear", "del", "store", "read", "?call"):
-            if _pops(op, attribute):
-                return True
-            if (op.path or "").rpartition(".")[2] != attribute:
-                continue
-            anew = _assigned(op) and op.value.kind in (Kind.CONTAINER, Kind.HOST) and not op.loops
-            if op.name in ("clear", "del") or anew:
-                return True
+        return None
+    flows = ((reader, flow if reader == flow.info else flow.program.flow(reader)) for reader in readers)
+    return [r for r, other in flows if other is not None and r.name not in ("", "__init__") and _empties(other, attribute)]
+
+
+def _empties(flow: FunctionFlow, attribute: str) -> bool:
+    for op in flow.named("clear", "del", "store", "read", "?call"):
+        if _pops(op, attribute):
+            return True
+        named = (op.path or "").rpartition(".")[2] == attribute
+        anew = _assigned(op) and op.value.kind in (Kind.CONTAINER, Kind.HOST) and not op.loops
+        if named and (op.name in ("clear", "del") or anew):
+            return True
     return False
+
+
+def _in_backward(flow: FunctionFlow, info: FunctionInfo) -> bool:
+    """Is the function called by a backward hook?"""
+    flows = (flow.program.flow(other) for other in registering(flow.program, flow.info.path) if info.name in other.words)
+    found = (r for other in flows if other is not None for r in registrations(other))
+    return any(r.callback.function == info and "gradients" in r.parameters for r in found)
 
 
 def _assigned(op: Op) -> bool:

@@ -67,7 +67,7 @@ def _external_result(f: Frame, callee: Value, args: list[Argument]) -> Value:
         graph = graph.either(own)
     known = (callee.name or "").startswith("torch.nn.")
     kind = Kind.TENSOR if known else Kind.UNKNOWN
-    value = Value(kind=kind, graph=graph, params=params, layout=Layout.CONTIGUOUS if known else Layout.UNKNOWN)
+    value = Value(kind=kind, graph=graph, params=params, layout=strides.module_layout(callee.name or "", args))
     bare = (callee.name or "").rpartition(".")[2]
     if known and bare.endswith("Loss"):
         return replace(value, scalar=Fact.YES)
@@ -133,8 +133,15 @@ def _members_of(name: str, op: Op) -> tuple[Value, ...] | None:
     return None
 
 
+def _root(node: cst.BaseExpression) -> cst.BaseExpression:
+    """`model` in `model.eval().requires_grad_(False)`: what a chain of methods that give the module itself starts from."""
+    while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in SELF:
+        node = node.func.value
+    return node
+
+
 def _itself(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: list[Argument]) -> Value:
-    name, path = func.attr.value, dotted(func.value)
+    name, path = func.attr.value, dotted(_root(func.value))
     value = base
     if name == "requires_grad_":
         off = bool(args) and args[0].value.const is False

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 from torchmemlint import knowledge
 from torchmemlint.knowledge import training
 from torchmemlint.flow.devices import on_accelerator
+from torchmemlint.flow.enclosing import bound_in, loop_around
 from torchmemlint.flow.graph import Mode, Op, closure, upstream
+from torchmemlint.flow.timeline import names_in
 from torchmemlint.flow.values import Fact, Kind, Value
 
 if TYPE_CHECKING:
@@ -107,7 +109,7 @@ def evaluates(flow: FunctionFlow, op: Op) -> bool:
 def _quiet_pass(flow: FunctionFlow, op: Op) -> bool:
     if op.mode is not Mode.OFF:
         return False
-    if op.name == "module":
+    if op.name == "module" or op.name == "?call" and op.callee in {p.name for p in flow.info.parameters}:
         return True
     inner = callee(flow, op)
     return inner is not None and bool(inner.named("module")) and not inner.named("backward")
@@ -244,10 +246,19 @@ def rebuilt(flow: FunctionFlow, op: Op) -> Op | None:
     inside = [o for o in closure([op], lambda o: o.inputs, 300) if o is not op and o.loops[: len(op.loops)] == op.loops]
     if any(o.name not in ("parameters", "bind", "literal.list", "literal.dict", "host", "load") for o in inside):
         return None
-    if not owned(op).known or _over_things(flow, op):
+    if not owned(op).known or _over_things(flow, op) or _varies(flow, op):
         return None
     steps = [o for o in flow.named("step") if is_step(o) and o.receiver is not None and op in o.receiver.defs]
     return next((o for o in steps if o.loops[: len(op.loops)] == op.loops and len(o.loops) - len(op.loops) <= 1), None)
+
+
+def _varies(flow: FunctionFlow, op: Op) -> bool:
+    """Does an argument mention a name that the loop binds?"""
+    loop = loop_around(flow, op.node)
+    if loop is None:
+        return True
+    bound = bound_in(loop)
+    return any(not bound.isdisjoint(names_in(a.node)) for a in op.arguments)
 
 
 def _over_things(flow: FunctionFlow, op: Op) -> bool:

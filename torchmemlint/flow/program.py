@@ -132,7 +132,9 @@ class Program:
             if owner is not None:
                 if "classmethod" in info.decorators:
                     return Value(kind=Kind.CLASS, graph=Fact.NO, name=self.key(owner))
-                return self.instance(owner)
+                module = self.project.is_module_class(owner) is Fact.YES
+                return Value(kind=Kind.MODULE if module else Kind.INSTANCE, graph=Fact.NO, name=self.key(owner),
+                             trainable=Fact.YES)
         if parameter.kind in ("vararg", "kwarg"):
             return Value(kind=Kind.CONTAINER)
         return self.annotation(index, parameter.annotation)

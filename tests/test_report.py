@@ -149,7 +149,7 @@ def test_json_has_the_contract_fields() -> None:
     (item,) = json.loads(rendered("json", diagnostic()))
     assert set(item) == {
         "filename", "code", "name", "severity", "message", "location", "end_location", "related", "fix", "noqa_row",
-        "url", "impact",
+        "url", "impact", "cell",
     }  # fmt: skip
     assert (item["location"], item["end_location"]) == ({"row": 4, "column": 23}, {"row": 4, "column": 29})
     assert item["related"] == [

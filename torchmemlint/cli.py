@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from torchmemlint.config import Config
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
-FORMATS = ("text", "concise", "json", "sarif", "github", "junit")
+FORMATS = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
 
 
 class _Commands(click.Group):

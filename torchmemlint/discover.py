@@ -1,4 +1,4 @@
-"""Which files are checked: .py files under the given paths, less what .gitignore and the exclude lists name."""
+"""Which files are checked: .py files and notebooks under the given paths, less what .gitignore and excludes name."""
 
 # Paths are strings here, spelled as the user spelled them.
 # ruff: noqa: PTH100, PTH110, PTH112, PTH114, PTH116, PTH118, PTH120
@@ -22,7 +22,7 @@ EXCLUDED = (
     ".pyenv", ".pytest_cache", ".pytype", ".ruff_cache", ".svn", ".tox", ".torchmemlint_cache", ".venv", ".vscode",
     "__pycache__", "__pypackages__", "_build", "build", "buck-out", "dist", "node_modules", "site-packages", "venv",
 )  # fmt: skip
-SUFFIXES = (".py",)
+SUFFIXES = (".py", ".ipynb")
 
 
 class MissingPath(Exception):

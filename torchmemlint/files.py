@@ -10,7 +10,7 @@ import re
 import signal
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -54,8 +54,6 @@ class Item:
 
 def read(path: str) -> Source:
     """The file's text. Raises SourceError."""
-    if path.endswith(".ipynb"):
-        raise SourceError("notebooks are not supported: convert it with `jupyter nbconvert --to script`")
     return sources.read(path)
 
 
@@ -125,7 +123,24 @@ def _syntax_error(path: str, text: Source | None, error: SyntaxError) -> Diagnos
     message = f"cannot be parsed: {error.msg}"
     if _PYTHON2.search(line) or "Missing parentheses in call to" in (error.msg or ""):
         message = f"looks like Python 2: only Python 3 can be checked ({error.msg})"
-    return special(path, "TML000", message, row, column)
+    found = special(path, "TML000", message, row, column)
+    return placed(found, text) if text else found
+
+
+def placed(d: Diagnostic, text: Source) -> Diagnostic:
+    """The finding with the places to show: those in the cells if `text` is a notebook's."""
+    if text.placed(d.location) == d.location and not d.related and not d.fix:
+        return d
+    related = tuple(
+        replace(r, location=text.placed(r.location), end_location=text.placed(r.end_location))
+        if r.filename == text.path else r
+        for r in d.related
+    )  # fmt: skip
+    fix = d.fix and replace(d.fix, edits=tuple(
+        replace(e, location=text.placed(e.location), end_location=text.placed(e.end_location)) for e in d.fix.edits
+    ))  # fmt: skip
+    start, end = text.placed(d.location), text.placed(d.end_location)
+    return replace(d, location=start, end_location=end, related=related, fix=fix)
 
 
 class TimeUp(BaseException):
@@ -197,7 +212,7 @@ class FileChecker:
         if not any(d.code in suppress.UNSILENCEABLE for d in raw):  # after a crash nobody knows what is unused
             kept += suppress.unused(text, found, self._known, self._active)
         selection = Selection(self.config)
-        return sorted(dict.fromkeys(d for d in kept if selection.shows(d)))
+        return sorted(dict.fromkeys(placed(d, text) for d in kept if selection.shows(d)))
 
     def _raw(self, path: str) -> Sequence[Diagnostic]:
         try:

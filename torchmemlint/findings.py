@@ -44,10 +44,12 @@ class Finding:
 
 @dataclass(frozen=True)
 class Location:
-    """1-based row and column; columns count characters."""
+    """1-based row and column; columns count characters. In a notebook `cell` is the cell, counted from 1, and the row
+    one of the cell."""
 
     row: int
     column: int
+    cell: int = 0  # 0: not in a notebook
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,10 @@ class Related:
 
 @dataclass(frozen=True, order=True)
 class Diagnostic:
-    """A finding as plain data: picklable, sortable by place, the input of every reporter."""
+    """A finding as plain data: picklable, sortable by place, the input of every reporter.
+
+    `row`, `column` and `noqa_row` are those of the text that was checked, where a notebook's cells are one module;
+    `location` is the place to show."""
 
     filename: str
     location: Location = field(compare=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from torchmemlint.engine import Session, source_of
 from torchmemlint.findings import Diagnostic, Fix
@@ -29,7 +29,8 @@ class Mended:
 
     def diff(self) -> str:
         """All changes in unified format."""
-        return "".join(unified_diff(p, self.before[p].text, self.after[p].text) for p in self.changed())
+        pairs = ((self.before[path].documents(), self.after[path].documents()) for path in self.changed())
+        return "".join(unified_diff(label, a, b) for old, new in pairs for (label, a), (_, b) in zip(old, new))
 
     def write(self) -> None:
         """Replace the changed files on disk; one that can't be written is noted."""
@@ -101,6 +102,10 @@ def _mended(session: Session, path: str, fixes: Sequence[Fix], result: Mended, b
         broken.update(made)
         result.notes.append(f"{path}: left as it is: the fix has characters that {old.encoding} lacks")
         return None
+    except SourceError as error:
+        broken.update(made)
+        result.notes.append(f"{path}: left as it is: {error}")
+        return None
     result.before.setdefault(path, old)
     result.made += len(made)
-    return Source(path, data, old.encoding, old.bom, result.before[path].raw)
+    return replace(old, data=data, raw=result.before[path].raw)

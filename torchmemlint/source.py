@@ -62,14 +62,35 @@ class Source:
         end = self.line_starts[row] if row < len(self.line_starts) else len(self.data)
         return self.data[self.line_starts[row - 1] : end].decode("utf-8", "replace").rstrip("\r\n")
 
+    def placed(self, location: Location) -> Location:
+        """The place to show for a place in the text: another one in notebooks only."""
+        return location
+
+    def shown(self, location: Location) -> str:
+        """The line that a place to show is on."""
+        return self.line(location.row)
+
+    def file_row(self, location: Location) -> int:
+        """The row of the file, which for notebooks is JSON, of a place to show."""
+        return location.row
+
+    def documents(self) -> list[tuple[str, str]]:
+        """(label, text) of what a diff compares: the file, or a notebook's cells."""
+        return [(self.path, self.text)]
+
     def encode(self, data: bytes) -> bytes:
-        """UTF-8 bytes back in the file's own encoding, BOM included. Raises UnicodeEncodeError."""
+        """UTF-8 bytes back in the file's own encoding, BOM included. Raises UnicodeEncodeError; SourceError for a
+        change that a notebook can't take."""
         body = data if self.encoding == "utf-8" else data.decode("utf-8").encode(self.encoding)
         return (codecs.BOM_UTF8 if self.bom else b"") + body
 
 
 def decode(raw: bytes, path: str) -> Source:
-    """The source in `raw`, by BOM and coding line. Raises SourceError with place and reason."""
+    """The source in `raw`, by BOM and coding line; of a notebook its cells. Raises SourceError with the place."""
+    if path.endswith(".ipynb"):
+        from torchmemlint import notebook
+
+        return notebook.decode(raw, path)
     bom = raw.startswith(codecs.BOM_UTF8)
     body = raw[len(codecs.BOM_UTF8) :] if bom else raw
     try:

@@ -1,16 +1,21 @@
 """Reporters: plain-data diagnostics in, text out; one format a module, loaded when asked for."""
 
+# Paths are strings here, spelled as the user spelled them.
+# ruff: noqa: PTH117
+
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
+from pathlib import PurePath
 from typing import TextIO
 
-from torchmemlint.findings import Diagnostic
+from torchmemlint.findings import Diagnostic, Location
 from torchmemlint.source import Source, SourceError
 
-FORMATS = ("text", "concise", "json", "sarif", "github", "junit")
+FORMATS = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
 
 
 @dataclass
@@ -37,6 +42,27 @@ class Context:
         """The text of a row; empty where there is none."""
         source = self.source(path)
         return source.line(row) if source else ""
+
+    def shown(self, path: str, place: Location) -> str:
+        """The line of a place to show; empty where there is none."""
+        source = self.source(path)
+        return source.shown(place) if source else ""
+
+    def file_row(self, path: str, place: Location) -> int:
+        """The row of the file itself of a place to show: for a notebook that of its JSON."""
+        source = self.source(path) if place.cell else None
+        return source.file_row(place) if source else place.row
+
+
+def relative(filename: str) -> str:
+    """The file's name with slashes, relative to the working directory where it lies below."""
+    path = os.path.relpath(filename) if os.path.isabs(filename) else filename
+    return PurePath(filename if path.startswith("..") else path).as_posix()
+
+
+def spot(place: Location) -> str:
+    """`row:column`; in a notebook `cell 3:row:column`."""
+    return f"{f'cell {place.cell}:' if place.cell else ''}{place.row}:{place.column}"
 
 
 def report(format_name: str, diagnostics: Sequence[Diagnostic], context: Context, stream: TextIO) -> None:

@@ -1,4 +1,4 @@
-"""One line a finding: path:row:column: CODE [severity] message."""
+"""One line a finding: path:row:column: CODE [severity] message; in notebooks path:cell 3:row:column."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from torchmemlint.findings import Diagnostic
-from torchmemlint.report import Context, printable, statistics
+from torchmemlint.report import Context, printable, spot, statistics
 
 
 def line(diagnostic: Diagnostic) -> str:
     """A finding as one line of text."""
     d = diagnostic
-    return f"{printable(d.filename)}:{d.row}:{d.column}: {d.code} [{d.severity.value}] {printable(d.message, ' ')}"
+    return f"{printable(d.filename)}:{spot(d.location)}: {d.code} [{d.severity.value}] {printable(d.message, ' ')}"
 
 
 def write(diagnostics: Sequence[Diagnostic], context: Context, stream: TextIO) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from torchmemlint.findings import Diagnostic, Severity
-from torchmemlint.report import Context
+from torchmemlint.report import Context, spot
 
 _LEVEL = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.HINT: "notice"}
 
@@ -19,17 +19,19 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def line(d: Diagnostic) -> str:
-    """One finding as a workflow command. GitHub takes columns only for ranges within one line."""
-    properties = {"title": f"torchmemlint ({d.code} {d.name})", "file": d.filename, "line": str(d.row)}
-    if d.end_location.row == d.row:
-        properties |= {"col": str(d.column), "endColumn": str(d.end_location.column)}
-    properties["endLine"] = str(d.end_location.row)
+def line(d: Diagnostic, context: Context) -> str:
+    """One finding as a workflow command. GitHub takes columns only for ranges within one line; in a notebook the lines
+    are those of its JSON, and the message names the place in the cell."""
+    first, last = (context.file_row(d.filename, place) for place in (d.location, d.end_location))
+    properties = {"title": f"torchmemlint ({d.code} {d.name})", "file": d.filename, "line": str(first)}
+    if first == last and not d.location.cell:
+        properties |= {"col": str(d.location.column), "endColumn": str(d.end_location.column)}
+    properties["endLine"] = str(max(first, last))
     text = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
-    return f"::{_LEVEL[d.severity]} {text}::{_data(f'{d.filename}:{d.row}:{d.column}: {d.code} {d.message}')}"
+    return f"::{_LEVEL[d.severity]} {text}::{_data(f'{d.filename}:{spot(d.location)}: {d.code} {d.message}')}"
 
 
 def write(diagnostics: Sequence[Diagnostic], context: Context, stream: TextIO) -> None:
     """Write one command a finding."""
     for diagnostic in diagnostics:
-        stream.write(line(diagnostic) + "\n")
+        stream.write(line(diagnostic, context) + "\n")

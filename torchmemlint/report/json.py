@@ -1,4 +1,5 @@
-"""JSON: a list of objects, one a finding; rows and columns are 1-based, end columns exclusive."""
+"""JSON: a list of objects, one a finding; rows and columns are 1-based, end columns exclusive. In notebooks rows are
+those of the cell, and each place names its `cell`."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ _url = lru_cache(maxsize=None)(docs_url)
 
 
 def _location(location: Location) -> dict[str, int]:
-    return {"row": location.row, "column": location.column}
+    return {"row": location.row, "column": location.column} | ({"cell": location.cell} if location.cell else {})
 
 
 def fix_object(fix: Fix | None) -> dict[str, Any] | None:
@@ -49,7 +50,8 @@ def finding_object(d: Diagnostic) -> dict[str, Any]:
         "end_location": _location(d.end_location),
         "related": related,
         "fix": fix_object(d.fix),
-        "noqa_row": d.noqa_row or d.row,
+        "cell": d.location.cell or None,
+        "noqa_row": d.location.row + (d.noqa_row - d.row if d.noqa_row else 0),
         "url": _url(d.code),
         "impact": impact(d.code),
     }

@@ -27,11 +27,12 @@ def _suite(root: xml.Element, name: str, found: Sequence[Diagnostic]) -> None:
     if not found:
         xml.SubElement(suite, "testcase", name="torchmemlint", classname=_clean(name))
     for d in found:
-        place = {"file": _clean(d.filename), "line": str(d.row), "column": str(d.column)}
+        place = {"file": _clean(d.filename), "line": str(d.location.row), "column": str(d.location.column)}
+        cell = f"cell {d.location.cell}, " if d.location.cell else ""
         title = f"{d.code} {d.name}".rstrip()
         case = xml.SubElement(suite, "testcase", name=title, classname=_clean(d.filename), attrib=place)
         failure = xml.SubElement(case, "failure", type=d.severity.value, message=_clean(d.message))
-        failure.text = _clean(f"line {d.row}, column {d.column}: {d.code} {d.message}")
+        failure.text = _clean(f"{cell}line {d.location.row}, column {d.location.column}: {d.code} {d.message}")
 
 
 def write(diagnostics: Sequence[Diagnostic], context: Context, stream: TextIO) -> None:

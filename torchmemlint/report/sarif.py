@@ -16,7 +16,7 @@ from urllib.parse import quote
 from torchmemlint import __version__
 from torchmemlint.baseline import fingerprint
 from torchmemlint.findings import Diagnostic, Fix, Location, Severity
-from torchmemlint.report import Context, docs_url
+from torchmemlint.report import Context, docs_url, spot
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVEL = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.HINT: "note"}
@@ -38,8 +38,15 @@ def _region(start: Location, end: Location) -> dict[str, int]:
     return region
 
 
-def _physical(filename: str, start: Location, end: Location) -> dict[str, Any]:
-    return {"physicalLocation": {"artifactLocation": {"uri": _uri(filename)}, "region": _region(start, end)}}
+def _place(filename: str, start: Location, end: Location, context: Context) -> dict[str, Any]:
+    """A location. In a notebook the lines are those of its JSON, and a logical location names the place in the cell."""
+    artifact = {"uri": _uri(filename)}
+    if not start.cell:
+        return {"physicalLocation": {"artifactLocation": artifact, "region": _region(start, end)}}
+    first, last = context.file_row(filename, start), context.file_row(filename, end)
+    region = {"startLine": first, "endLine": max(first, last)}
+    logical = {"name": f"cell {start.cell}", "fullyQualifiedName": spot(start)}
+    return {"physicalLocation": {"artifactLocation": artifact, "region": region}, "logicalLocations": [logical]}
 
 
 def _fix(filename: str, fix: Fix) -> dict[str, Any]:
@@ -78,15 +85,15 @@ def _results(diagnostics: Sequence[Diagnostic], context: Context, order: dict[st
             "ruleIndex": order[d.code],
             "level": _LEVEL[d.severity],
             "message": {"text": d.message},
-            "locations": [_physical(d.filename, d.location, d.end_location)],
+            "locations": [_place(d.filename, d.location, d.end_location, context)],
             "partialFingerprints": {"torchmemlint/v1": f"{mark}:{seen[d.filename, mark]}"},
         }
         if d.related:
             result["relatedLocations"] = [
-                {"id": i, **_physical(r.filename, r.location, r.end_location), "message": {"text": r.message}}
+                {"id": i, **_place(r.filename, r.location, r.end_location, context), "message": {"text": r.message}}
                 for i, r in enumerate(d.related)
             ]
-        if d.fix:
+        if d.fix and not d.location.cell:  # a fix of a cell is no change of the file's own lines
             result["fixes"] = [_fix(d.filename, d.fix)]
         yield result
 

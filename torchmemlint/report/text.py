@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from torchmemlint.findings import Diagnostic, Location, Severity
-from torchmemlint.report import Context, printable, statistics
+from torchmemlint.report import Context, printable, spot, statistics
 
 _STYLE = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.HINT: "bold cyan"}
 WIDTH = 160  # longer lines are cut
@@ -40,10 +40,10 @@ def _window(line: str, column: int) -> tuple[str, int, str]:
 def _frame(span: _Span, context: Context, width: int, style: str, again: bool) -> Text:
     """A row of code and the row that underlines the span; the latter alone if the same row was shown just before
     (`again`) and fits."""
-    line = context.line(span.filename, span.start.row)
+    line = context.shown(span.filename, span.start)
     visible, cut, lead = _window(line, span.start.column)
     first = max(span.start.column - 1 - cut, 0)
-    last = span.end.column - 1 - cut if span.end.row == span.start.row else len(visible.rstrip())
+    last = span.end.column - 1 - cut if _row(span.end) == _row(span.start) else len(visible.rstrip())
     last = max(min(last, len(visible)), first + 1)
     gap = " " * (len(lead) + cell_len(_shown(visible[:first])))
     marks = span.mark * max(1, cell_len(_shown(visible[first:last])))
@@ -59,24 +59,28 @@ def _spans(d: Diagnostic) -> list[_Span]:
     """The finding's spans: its own file's by row, then those of other files."""
     spans = [_Span(r.filename, r.location, r.end_location, r.message, "-") for r in d.related]
     spans.append(_Span(d.filename, d.location, d.end_location, "", "^"))
-    return sorted(spans, key=lambda s: (s.filename != d.filename, s.filename, s.start.row, s.start.column))
+    return sorted(spans, key=lambda s: (s.filename != d.filename, s.filename, _row(s.start), s.start.column))
+
+
+def _row(place: Location) -> tuple[int, int]:
+    return place.cell, place.row
 
 
 def _finding(d: Diagnostic, context: Context) -> Text:
     style, spans = _STYLE[d.severity], _spans(d)
     width = max(len(str(span.start.row)) for span in spans) + 1
     text = Text()
-    text.append(printable(d.filename), "bold").append(f":{d.row}:{d.column}: ")
+    text.append(printable(d.filename), "bold").append(f":{spot(d.location)}: ")
     text.append(f"{d.code} [{d.severity.value}]", style).append(f" {printable(d.message, ' ')}\n")
-    where, row = d.filename, 0
+    where, cell, row = d.filename, spans[0].start.cell if spans[0].filename == d.filename else d.location.cell, 0
     for span in spans:
-        if span.filename != where:
-            text.append(f"{'':>{width}}--> {printable(span.filename)}:{span.start.row}:{span.start.column}\n", "blue")
+        if (span.filename, span.start.cell) != (where, cell):
+            text.append(f"{'':>{width}}--> {printable(span.filename)}:{spot(span.start)}\n", "blue")
         elif row and span.start.row > row + 1:
             text.append(f"{'':>{width}} ⋮\n", "blue")
-        again = (where, row) == (span.filename, span.start.row)
-        where, row = span.filename, span.start.row
-        if context.line(span.filename, span.start.row):
+        again = (where, cell, row) == (span.filename, span.start.cell, span.start.row)
+        where, cell, row = span.filename, span.start.cell, span.start.row
+        if context.shown(span.filename, span.start):
             text.append_text(_frame(span, context, width, style if span.mark == "^" else "blue", again))
     if d.fix:
         kind = "safe" if d.fix.safe else "unsafe"

@@ -148,7 +148,9 @@ def figures(effect: str, bad: Usage, good: Usage) -> str:
     """`peak 24 MiB → 8 MiB (3x)`, in the measure of the effect."""
     measure = MEASURES[effect or "peak"]
     worse, better = measure.of(bad), measure.of(good)
-    ratio = f" ({worse / better:.2f}×)" if better > 0 and worse > 0 else ""
+    ratio = ""
+    if better > 0 and worse > 0:
+        ratio = " (>100×)" if worse > 100 * better else f" ({worse / better:.2f}×)"
     return f"{measure.words.format(f'{human(worse)} → {human(better)}')}{ratio}"
 
 

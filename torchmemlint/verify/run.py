@@ -10,6 +10,7 @@ from torchmemlint.verify.cases import Case
 from torchmemlint.verify.judge import (
     BROKEN,
     CONFIRMED,
+    INCONCLUSIVE,
     SKIPPED,
     Claim,
     Outcome,
@@ -185,9 +186,10 @@ def _claims(case: Case, outcomes: dict[str, Outcome], real: bool) -> Iterator[Cl
             yield Claim(variant, BROKEN, f"{outcomes[variant].status}: {outcomes[variant].message}")
     if not (bad.ok and good.ok):
         return
-    if case.effect:
-        yield effect_claim(case.effect, bad, good)
-    if case.claim:
+    effect = effect_claim(case.effect, bad, good) if case.effect else None
+    if effect is not None:
+        yield effect
+    if case.claim and (effect is None or effect.verdict != INCONCLUSIVE):
         yield amount_claim(case.claim, case.effect or "peak", bad.usage, good.usage)
     tolerance = case.tolerance if case.tolerance is not None else 2e-3 if real else None  # convolutions run in TF32
     yield result_claim("result", bad, good, tolerance)

@@ -37,7 +37,9 @@ class HookKeepsOutput(Rule):
     code = "TML105"
     name = "hook-keeps-output"
     severity = Severity.ERROR
-    words = frozenset("append extend insert add update setdefault def lambda return module output out input inputs".split())
+    words = frozenset(
+        "self def lambda global append extend insert add update setdefault put module output out o".split()
+    )
 
     @on(FunctionClosed)
     def check(self, event: FunctionClosed) -> Iterator[Finding]:
@@ -48,8 +50,8 @@ class HookKeepsOutput(Rule):
                 continue
             registration = found.registration
             spans = (("the hook is registered here", Place(registration.op.unit, registration.op.node)),)
-            fix = self._fix(found)
-            yield self.finding(event, found.store.op.node, self._message(found), severity=severity, related=spans, fix=fix)
+            node, message, fix = found.store.op.node, self._message(found), self._fix(found)
+            yield self.finding(event, node, message, severity=severity, related=spans, fix=fix)
 
     @staticmethod
     def _severity(found: KeptByHook) -> Severity | None:
@@ -62,7 +64,7 @@ class HookKeepsOutput(Rule):
         if found.grad is Fact.NO and found.local:
             return None
         if found.unseen or found.grad is Fact.MAYBE:
-            return None if found.emptied else Severity.HINT
+            return None if found.emptied and not found.by_backward else Severity.HINT
         if found.grows:
             loud = Severity.ERROR if found.attached else Severity.WARNING
             return (Severity.WARNING if found.attached else Severity.HINT) if found.emptied else loud
@@ -73,6 +75,7 @@ class HookKeepsOutput(Rule):
         what = "gradient" if found.gradient else "activation"
         graph = " with its graph" if found.attached else ""
         until = "until it is emptied" if found.emptied else "and nothing empties it"
+        until = "and only a backward takes it out again" if found.by_backward else until
         if found.needed:
             return f"`{found.name}` holds the {what}s{graph} of the last forward beside those of the next one"
         if found.grows and found.whole:
@@ -84,6 +87,8 @@ class HookKeepsOutput(Rule):
     @staticmethod
     def _fix(found: KeptByHook) -> Plan | None:
         node = found.store.value_node
-        if found.grows or found.needed or not found.attached or node is None or found.store.value.kind is not Kind.TENSOR:
+        if node is None or found.store.value.kind is not Kind.TENSOR:
+            return None
+        if found.grows or found.needed or not found.attached:
             return None
         return call_method(node, "detach").titled("detach the output").unsafe("a tuple of outputs has no `detach`")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.fixes import Plan, remove_keyword
@@ -37,7 +38,7 @@ class RetainGraphUnneeded(Rule):
     severity = Severity.WARNING
     words = frozenset({"retain_graph", "create_graph"})
 
-    MESSAGES = {
+    MESSAGES: ClassVar = {
         Again.NEVER: "nothing walks the graph of `{root}` again: its saved tensors stay through the next forward, "
         "until `{root}` is bound anew",
         Again.NOT_LAST: "the graph is retained after the last of the losses too: it stays through the next forward, "

@@ -23,11 +23,12 @@ SAVED_VIEW = (
     "never freed; save the output itself"
 )
 INPUT = (
-    "`{what}` is an input kept on `{ctx}`: it outlives backward as long as the loss is bound, through the next forward; "
-    "`save_for_backward` frees it"
+    "`{what}` is an input kept on `{ctx}`: it outlives backward as long as the loss is bound, through the next "
+    "forward; `save_for_backward` frees it"
 )
 INTERMEDIATE = (
-    "`{what}` is a tensor kept on `{ctx}`: it outlives backward as long as the loss is bound; `save_for_backward` frees it"
+    "`{what}` is a tensor kept on `{ctx}`: it outlives backward as long as the loss is bound; `save_for_backward` "
+    "frees it"
 )
 MESSAGES = {Role.OUTPUT: CYCLE, Role.OUTPUT_VIEW: VIEW, Role.INPUT: INPUT, Role.INTERMEDIATE: INTERMEDIATE}
 
@@ -93,10 +94,7 @@ class CtxAttributeTensor(Rule):
             return None
         if "save_for_backward" in flow.info.words or any(k.op.branches or k.op.loops for k in stored):
             return None
-        owner = flow.program.project.owner(flow.info)
-        file = flow.program.project.files[flow.info.path]
-        methods = [file.functions[m] for m in (owner.methods.values() if owner is not None else ()) if m in file.functions]
-        others = [m for m in methods if m.name not in (flow.info.name, "backward")]
+        others = custom.other_methods(flow, backward)
         if any(k.attribute in m.words for m in others for k in stored):
             return None
         return _saved(flow, backward, stored)

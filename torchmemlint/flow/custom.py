@@ -170,4 +170,15 @@ def released(backward: FunctionFlow, attribute: str) -> bool:
     """Does the backward delete the attribute, or set it to None, when it has used it?"""
     context = backward.info.parameters[0].name if backward.info.parameters else ""
     path = f"{context}.{attribute}"
-    return any(op.path == path and (op.name == "del" or op.value.kind is Kind.HOST) for op in backward.named("del", "store"))
+    ends = (op for op in backward.named("del", "store") if op.path == path)
+    return any(op.name == "del" or op.value.kind is Kind.HOST for op in ends)
+
+
+def other_methods(*flows: FunctionFlow) -> list[FunctionInfo]:
+    """The methods of the class of these functions other than they."""
+    project = flows[0].program.project
+    owner = project.owner(flows[0].info)
+    functions = project.files[flows[0].info.path].functions
+    ids = owner.methods.values() if owner is not None else ()
+    mine = {flow.info.id for flow in flows}
+    return [functions[m] for m in ids if m in functions and m not in mine]

@@ -56,8 +56,9 @@ def _calls(flow: FunctionFlow) -> list[CallSite]:
             continue
         functions = program.project.files[host.path].functions
         for other in (program.flow(functions[m]) for m in host.methods.values() if m in functions):
-            calls = other.named("call") if other is not None else []
-            found += [CallSite(other, op) for op in calls if op.callee == info.id and op.target == info.path]
+            if other is not None:
+                calls = (op for op in other.named("call") if op.callee == info.id and op.target == info.path)
+                found += [CallSite(other, op) for op in calls]
     return found
 
 

@@ -50,7 +50,7 @@ class KeptByHook:
 def kept(flow: FunctionFlow) -> Iterator[KeptByHook]:
     """What the hooks in, or being, this function keep."""
     program = flow.program
-    if not any(program.project.mentions(word) for word in REGISTERS):
+    if not any(program.project.mentions(word, flow.info.path) for word in REGISTERS):
         return
     given = _Given(flow)
     if not given.found:
@@ -108,8 +108,9 @@ class _Given:
 
     def source(self, run: FunctionFlow, store: Store) -> tuple[Registration, Op, bool] | None:
         """The registration whose hook makes the store, what it was handed, and whether that is kept whole."""
-        handed = {op for op in run.named("handed")} | {op for i, op in enumerate(run.parameters) if i in self.handed}
-        reached = [op for op in closure(store.value.defs, _operands) if op in handed and op.value.kind is not Kind.MODULE]
+        handed = {*run.named("handed"), *(op for i, op in enumerate(run.parameters) if i in self.handed)}
+        handed = {op for op in handed if op.value.kind is not Kind.MODULE}
+        reached = [op for op in closure(store.value.defs, _operands) if op in handed]
         if not reached:
             return None
         registration = next((r for r, node in self.found if node is None or _within(node, reached[0].node)), None)
@@ -171,11 +172,12 @@ def _outlasts(registration: Registration, holder: Op) -> bool:
 
 def _emptying(flow: FunctionFlow, attribute: str) -> list[FunctionInfo] | None:
     """The functions that clear the holder, take tensors out of it, or bind it anew; None where too many may."""
-    readers = flow.program.project.attribute_readers(attribute)
+    readers = flow.program.project.attribute_readers(attribute, flow.info.path)
     if len(readers) > CANDIDATES:
         return None
-    flows = ((reader, flow if reader == flow.info else flow.program.flow(reader)) for reader in readers)
-    return [r for r, other in flows if other is not None and r.name not in ("", "__init__") and _empties(other, attribute)]
+    others = [reader for reader in readers if reader.name not in ("", "__init__")]
+    flows = ((r, flow if r == flow.info else flow.program.flow(r)) for r in others)
+    return [r for r, other in flows if other is not None and _empties(other, attribute)]
 
 
 def _empties(flow: FunctionFlow, attribute: str) -> bool:
@@ -191,7 +193,8 @@ def _empties(flow: FunctionFlow, attribute: str) -> bool:
 
 def _in_backward(flow: FunctionFlow, info: FunctionInfo) -> bool:
     """Is the function called by a backward hook?"""
-    flows = (flow.program.flow(other) for other in registering(flow.program, flow.info.path) if info.name in other.words)
+    named = (other for other in registering(flow.program, flow.info.path) if info.name in other.words)
+    flows = map(flow.program.flow, named)
     found = (r for other in flows if other is not None for r in registrations(other))
     return any(r.callback.function == info and "gradients" in r.parameters for r in found)
 
@@ -220,7 +223,7 @@ def _grad(registration: Registration) -> Fact:
         return Fact.YES if any(runs_with_grad(flow, op) for op in forwards) else Fact.NO
     if any(op.mode is Mode.OFF for op in flow.named("?call")):
         return Fact.MAYBE
-    return Fact.YES if flow.program.project.mentions("backward") else Fact.MAYBE
+    return Fact.YES if flow.program.project.mentions("backward", flow.info.path) else Fact.MAYBE
 
 
 def told(found: KeptByHook) -> KeptByHook:

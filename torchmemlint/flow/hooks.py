@@ -31,8 +31,10 @@ REGISTERS = {
 
 OPERATIONS = ("register_hook", "torch.register_hook", "torch.register_post_accumulate_grad_hook")
 HANDLING = frozenset({"bind", "store", "literal.list", "literal.tuple", "literal.dict", "comprehension", "del"})
-STEPS = frozenset("forward __call__ training_step validation_step test_step predict_step train_step on_train_batch_start".split())
-SELECTING = frozenset({"iter", "item", "read", "load", "parameters", "literal.list", "literal.tuple", "literal.dict", "torch.getitem"})
+STEPS = frozenset("forward __call__ training_step validation_step test_step predict_step train_step".split())
+SELECTING = frozenset(
+    "iter item read load parameters literal.list literal.tuple literal.dict torch.getitem".split()
+)
 
 
 @dataclass(frozen=True)
@@ -118,13 +120,14 @@ def registering(program: Program, path: str) -> list[FunctionInfo]:
 
 def dropped(op: Op) -> bool:
     """Is the handle that a registration returns never used to remove the hook, nor kept for that anywhere?"""
-    users = [user for user in closure(op.uses, lambda o: o.uses if o.name in HANDLING else ())]
+    users = closure(op.uses, lambda o: o.uses if o.name in HANDLING else ())
     return all(u.name in ("bind", "store", "literal.list") and not u.sunk and not _held(u) for u in users)
 
 
 def _held(user: Op) -> bool:
     """Does the handle go into an object that outlives the call?"""
-    return any(o.name in ("load", "param", "?call", "return") for o in user.uses) or bool(user.sunk & {Sink.ATTRIBUTE, Sink.GLOBAL})
+    outer = any(o.name in ("load", "param", "?call", "return") for o in user.uses)
+    return outer or bool(user.sunk & {Sink.ATTRIBUTE, Sink.GLOBAL})
 
 
 def repeated(flow: FunctionFlow, op: Op) -> str | None:
@@ -184,7 +187,7 @@ def _called_again(flow: FunctionFlow, op: Op, depth: int) -> bool:
     return False
 
 
-# -- what the hook holds ------------------------------------------------------------------------------------------------
+# -- what the hook holds ----------------------------------------------------------------------------------------------
 
 
 def captures(flow: FunctionFlow, nested: Closure, makers: tuple[Op, ...]) -> bool:

@@ -152,8 +152,8 @@ def _cuts(load: Op, store: Store) -> bool:
 
 def looped(flow: FunctionFlow) -> Iterator[Carried]:
     """State that a loop hands from iteration to iteration through one module."""
-    for op in flow.ops:
-        if op.name not in ("module", "call") or not op.loops or fact(op.value) is not Fact.YES or not runs_with_grad(flow, op):
+    for op in flow.named("module", "call"):
+        if not op.loops or fact(op.value) is not Fact.YES or not runs_with_grad(flow, op):
             continue
         trip = loop_trip(op)
         if not trip or not _one_module(op) or any(o.name in ("store", "load") for o in trip):

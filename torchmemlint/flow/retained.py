@@ -13,8 +13,10 @@ from torchmemlint.flow.values import Fact, Kind
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
 
-LEAVES = frozenset({"param", "load", "batch", "parameters", "construct", "iter", "item", "literal.list", "literal.tuple",
-                    "literal.dict", "store", "bind", "comprehension", "function"})
+LEAVES = frozenset(
+    "param load batch parameters construct iter item literal.list literal.tuple literal.dict store bind comprehension "
+    "function".split()
+)
 OUT_OF_SIGHT = frozenset({Sink.UNKNOWN_CALL, Sink.ATTRIBUTE, Sink.GLOBAL, Sink.RETURNED, Sink.YIELDED})
 
 

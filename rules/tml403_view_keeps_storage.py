@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchmemlint.api import Finding, Rule, Severity, on
+from torchmemlint.findings import Place
+from torchmemlint.fixes import Plan, call_method
+from torchmemlint.flow.collecting import COLLECTING
+from torchmemlint.flow.events import Event, OpClosed
+from torchmemlint.flow.graph import Store, fact, written
+from torchmemlint.flow.keeping import holder_kind, outlives
+from torchmemlint.flow.narrowing import Narrowed, Share, narrowed
+from torchmemlint.flow.values import Fact, Kind, Value
+
+
+class ViewKeepsStorage(Rule):
+    """A small view is kept for long, and with it the whole storage of the tensor that it was taken from.
+
+    ## What it does
+    Reports slices, rows and elements of a tensor without a graph that are collected over a loop, put on an object or
+    saved to a file, when nothing else keeps the tensor they are views of.
+
+    ## Why it costs memory
+    Indexing with numbers and ranges copies nothing: the result shares the storage. Keeping `h[:, 0]` of each batch keeps
+    every whole `h`. `torch.save` of a view writes the whole storage to the file, too.
+
+    ## Known limits
+    How large the part is can be told from the form of the index only: ranges and rows of the first dimension are hints.
+    A later `.cpu()` copies the part where the tensor is on an accelerator, and nothing where it is on the CPU: a hint.
+
+    ## Fix safety
+    `.clone()` is put behind the view: the same numbers in a storage of their own. Safe unless the storage is written in
+    place afterwards; then no fix is offered.
+
+    ## References
+    - PyTorch documentation, "Tensor Views"
+    - PyTorch documentation, "Serialization semantics": saving and loading tensors preserves views
+    """
+
+    code = "TML403"
+    name = "view-keeps-storage"
+    severity = Severity.WARNING
+    words = frozenset("append extend insert add update self save put for".split())
+
+    @on(OpClosed, "literal.list", "literal.dict", "comprehension", "load", "?call")
+    def check(self, event: OpClosed) -> Iterator[Finding]:
+        """One finding a store that outlives the iteration or the call."""
+        kind = holder_kind(event.function, event.op) if event.op.stores else None
+        for store in event.op.stores if kind is not None else ():
+            if self._lasts(event, store, kind):
+                part = self._part(event, store.value)
+                if part is not None:
+                    name = event.op.path or store.op.path or "the list"
+                    message = f"`{name}` keeps the whole storage of the tensor that this is a small view of"
+                    yield self._told(event, part, store.op.node, store.value_node, message)
+
+    @on(OpClosed, "save")
+    def check_save(self, event: OpClosed) -> Iterator[Finding]:
+        """A view that is written to a file."""
+        for argument in event.op.arguments[:1]:
+            value = argument.value
+            members = value.elements.values() if isinstance(value.elements, dict) else value.elements or (value,)
+            for member in members:
+                part = self._part(event, member)
+                if part is not None and not part.moved:
+                    node = argument.node if member is value else None
+                    message = "the file gets the whole storage of the tensor that this is a view of"
+                    yield self._told(event, part, event.op.node, node, message)
+
+    @staticmethod
+    def _lasts(event: OpClosed, store: Store, kind: str | None) -> bool:
+        if kind == "container":
+            return store.how in COLLECTING and outlives(event.op, store)
+        return store.how in COLLECTING or (store.how == "assign" and kind in ("attribute", "global"))
+
+    @staticmethod
+    def _part(event: Event, value: Value) -> Narrowed | None:
+        if value.kind is Kind.HOST or value.scalar is Fact.YES or fact(value) is not Fact.NO:
+            return None
+        part = narrowed(event.function, value)
+        if part is None or any(user.name == "store" for user in part.base.uses):
+            return None
+        return part
+
+    def _told(
+        self, event: Event, part: Narrowed, at: cst.CSTNode, node: cst.BaseExpression | None, message: str
+    ) -> Finding:
+        sure = part.share is Share.MOST and not part.moved
+        related = (("the view is taken here", Place(part.view.unit, part.view.node)),)
+        return self.finding(event, at, message, severity=self.severity if sure else Severity.HINT, related=related,
+                            fix=self._fix(part, node))
+
+    @staticmethod
+    def _fix(part: Narrowed, node: cst.BaseExpression | None) -> Plan | None:
+        if node is None or written(part.view, part.base.value) or part.moved:
+            return None
+        return call_method(node, "clone").titled("give the part a storage of its own")

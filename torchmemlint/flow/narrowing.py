@@ -1,0 +1,128 @@
+"""Views of a part of a tensor: which values keep a whole storage for a small piece of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchmemlint.flow.graph import Op, closure
+from torchmemlint.flow.values import Kind, Value
+
+if TYPE_CHECKING:
+    from torchmemlint.flow.function import FunctionFlow
+
+NARROWING = frozenset({"torch.select", "torch.narrow"})
+ALIASES = frozenset(
+    f"torch.{name}" for name in "detach view squeeze unsqueeze transpose permute t flatten view_as expand data".split()
+)
+MOVES = frozenset({"torch.cpu", "torch.to"})  # a copy, unless the tensor is there already
+LASTING = frozenset({"param", "torch.load", "batch", "iter"})  # outlives the iteration, or is needed whole
+
+
+class Share(IntEnum):
+    """How much of the storage a view leaves out, as far as its form tells."""
+
+    SOME = 1  # a range, or one along the first dimension: it may be nearly all of it
+    MOST = 2  # one position of an inner dimension
+
+
+@dataclass(frozen=True)
+class Narrowed:
+    """A value that is a view of a part of a storage that nothing else keeps."""
+
+    view: Op  # the operation that takes the part
+    base: Op  # the operation that made the storage
+    share: Share
+    moved: bool  # a `.cpu()` or `.to()` follows: it copies the part, or nothing where the tensor is there already
+
+
+def narrowed(flow: FunctionFlow, value: Value, depth: int = 3) -> Narrowed | None:
+    """The view that `value` surely is; None where it has a storage of its own, or its base lives on anyway."""
+    if len(value.defs) != 1:
+        return None
+    (op,) = value.defs
+    if op.name in MOVES and op.receiver is not None:
+        inner = narrowed(flow, op.receiver, depth)
+        return Narrowed(inner.view, inner.base, inner.share, True) if inner is not None else None
+    if op.name in ALIASES and op.receiver is not None:
+        return narrowed(flow, op.receiver, depth)
+    if op.name == "call" and depth:
+        return _returned(flow, op, depth)
+    share = _share(op)
+    base = _base(op)
+    if share is None or base is None or base.name in LASTING or (base.name == "load" and base.path is not None):
+        return None
+    return Narrowed(op, base, share, False)
+
+
+def _base(op: Op) -> Op | None:
+    """The operation that made the storage a view is of: through other views."""
+    source = op.receiver.defs if op.receiver is not None else tuple(op.inputs)
+    while len(source) == 1:
+        maker = source[0]
+        if maker.name not in ALIASES and maker.name != "torch.getitem" or maker.receiver is None:
+            return maker
+        source = maker.receiver.defs
+    return None
+
+
+def _returned(flow: FunctionFlow, call: Op, depth: int) -> Narrowed | None:
+    """What a called project function returns; a part of its parameter is a part of the argument."""
+    program = flow.program
+    info = program.function(f"{call.target}|{call.callee}")
+    inner = program.flow(info) if info is not None else None
+    returns = inner.named("return") if inner is not None else []
+    found = [_of_parameter(inner, op.value, op, depth) for op in returns] if inner is not None else []
+    parts = [n for n in found if n is not None]
+    if not parts:
+        return None
+    made = any(o.name == "module" for o in closure([call], lambda o: o.inputs, 100)) or parts[0].base.name != "param"
+    return Narrowed(parts[0].view, call, parts[0].share, parts[0].moved) if made else None
+
+
+def _of_parameter(flow: FunctionFlow, value: Value, returned: Op, depth: int) -> Narrowed | None:
+    makers = [op for op in returned.inputs if op.name not in ("bind",)]
+    if len(makers) != 1:
+        return None
+    op = makers[0]
+    share, base = _share(op), _base(op)
+    if share is not None and base is not None and base.name in ("param", "module", "call"):
+        return Narrowed(op, base, share, False)
+    return narrowed(flow, Value(kind=value.kind, defs=(op,)), depth - 1)
+
+
+def _share(op: Op) -> Share | None:
+    """How much a view leaves out; None where the operation takes no part."""
+    if op.name in NARROWING:
+        return Share.SOME
+    if op.name not in ("torch.getitem", "item") or not isinstance(op.node, cst.Subscript):
+        return None
+    tensor = op.name == "torch.getitem" or (len(op.node.slice) > 1 and any(_whole(e.slice) for e in op.node.slice))
+    if not tensor or op.value.kind not in (Kind.TENSOR, Kind.UNKNOWN):
+        return None
+    inner, best = False, None
+    for element in op.node.slice:
+        index = element.slice
+        if _whole(index):
+            inner = True
+        elif isinstance(index, cst.Slice):
+            best, inner = max(best or Share.SOME, Share.SOME), True
+        elif isinstance(index.value, cst.Name) and index.value.value == "None":
+            continue
+        elif op.name == "torch.getitem" or _literal(index.value):
+            best = max(best or Share.SOME, Share.MOST if inner else Share.SOME)
+    return best
+
+
+def _whole(index: cst.BaseSlice) -> bool:
+    if isinstance(index, cst.Slice):
+        return index.lower is None and index.upper is None and index.step is None
+    return isinstance(index, cst.Index) and isinstance(index.value, cst.Ellipsis)
+
+
+def _literal(node: cst.BaseExpression) -> bool:
+    inner = node.expression if isinstance(node, cst.UnaryOperation) else node
+    return isinstance(inner, cst.Integer)

@@ -6,6 +6,7 @@ from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.findings import Place
 from torchmemlint.flow.events import FunctionClosed
 from torchmemlint.flow.gradients import Alive, alive_in_evaluation, alive_in_forward
+from torchmemlint.registry import RUNS
 
 TEXTS = {
     "cleared late": "the last step's gradients, as large as the parameters, stay allocated through this step's forward: "
@@ -43,7 +44,8 @@ class GradientsAliveInForward(Rule):
     code = "TML502"
     name = "gradients-alive-in-forward"
     severity = Severity.HINT
-    words = frozenset({"backward", "zero_grad", "step", "for", "while"})
+    words = frozenset("zero_grad backward".split())
+    roles = RUNS
 
     @on(FunctionClosed)
     def check(self, event: FunctionClosed) -> Iterator[Finding]:

@@ -33,6 +33,7 @@ class DatasetOnDevice(Rule):
     name = "dataset-on-device"
     severity = Severity.HINT
     words = frozenset({"cuda", "to", "device"})
+    file_words = frozenset("Dataset TensorDataset DataLoader".split())
 
     @on(FunctionClosed)
     def check(self, event: FunctionClosed) -> Iterator[Finding]:

@@ -37,6 +37,8 @@ class ObjectsCopiedByWorkers(Rule):
     name = "objects-copied-by-workers"
     severity = Severity.WARNING
     words = frozenset({"self"})
+    file_words = frozenset("Dataset".split())
+    roles = frozenset({"init", "function"})
 
     @on(FunctionClosed)
     def check(self, event: FunctionClosed) -> Iterator[Finding]:

@@ -1,0 +1,219 @@
+"""Losses that are summed before one backward: which of their terms share no forward pass, so that each could be
+backpropagated on its own and its graph freed before the next one is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchmemlint.flow.exceptions import works
+from torchmemlint.flow.graph import Op, closure, fact, upstream
+from torchmemlint.flow.optimizers import is_criterion
+from torchmemlint.flow.values import Fact, Kind, Value
+
+if TYPE_CHECKING:
+    from torchmemlint.flow.function import FunctionFlow
+
+SUMS = frozenset({"torch.add", "torch.add_", "torch.sum", "torch.mean", "torch.stack", "torch.cat", "torch.sub"})
+PASSES = frozenset({"module", "call", "custom"})
+SECOND_ORDER = frozenset({"torch.autograd.grad"})
+
+
+@dataclass(frozen=True)
+class Summed:
+    """Terms of a sum whose graphs are alive together until `backward`. `over`: "batches" (a loop over a loader), "loop",
+    "terms"; `later`: the operation whose forward runs while the graphs of earlier terms are held; `place`: what sums."""
+
+    backward: Op
+    later: Op
+    over: str
+    place: Op
+
+
+def summed(flow: FunctionFlow) -> Iterator[Summed]:
+    """The backward calls of a function that walk independent graphs at once."""
+    for backward in flow.named("backward"):
+        root = backward.receiver or Value()
+        if any(op.name in SECOND_ORDER for maker in root.defs for op in upstream(maker)):
+            continue
+        found = _over_loop(flow, backward) or _over_terms(flow, backward)
+        if found is not None:
+            yield found
+
+
+def linear(op: Op) -> bool:
+    """Is the result a weighted sum of the operands, with weights that are numbers?"""
+    if op.name in SUMS:
+        return True
+    if op.name != "arith":
+        return False
+    if isinstance(op.node, (cst.BinaryOperation, cst.AugAssign)):
+        operator = type(op.node.operator).__name__.removesuffix("Assign")
+        if operator in ("Add", "Subtract"):
+            return True
+        weights = [a.value for a in op.arguments] + ([op.receiver] if op.receiver is not None else [])
+        attached = [v for v in weights if fact(v) is not Fact.NO]
+        return operator in ("Multiply", "Divide") and len(attached) <= 1 and not _divides_by_tensor(op, operator)
+    return isinstance(op.node, (cst.UnaryOperation, cst.Call))
+
+
+def _divides_by_tensor(op: Op, operator: str) -> bool:
+    return operator == "Divide" and bool(op.arguments) and fact(op.arguments[-1].value) is not Fact.NO and isinstance(op.node, cst.BinaryOperation)
+
+
+# -- over the iterations of a loop ----------------------------------------------------------------------------------------
+
+
+def _over_loop(flow: FunctionFlow, backward: Op) -> Summed | None:
+    """A total or list that is filled with one loss an iteration and walked behind the loop, or every so often in it."""
+    chain = _linear_chain(backward)
+    for op in chain:
+        for user in (op, *(s.op for s in op.stores)):
+            added = _added(op, user)
+            if added is None or not _collects(op, user, backward):
+                continue
+            first = _pass_in_loop(flow, added, user)
+            if first is not None:
+                return Summed(backward, first, "batches" if _over_batches(user) else "loop", user)
+    return None
+
+
+def _linear_chain(backward: Op) -> list[Op]:
+    """The sums between the backward and its terms, and the containers that these come from."""
+    root = backward.receiver or Value()
+
+    def step(op: Op) -> list[Op]:
+        return [i for i in op.inputs if linear(i) or _holder(i) or i.name in ("read", "iter", "store", "bind")]
+
+    starts = [d for d in root.defs if linear(d) or _holder(d) or d.name == "read"]
+    return sorted(closure(starts, step, 200), key=lambda op: op.order)
+
+
+def _holder(op: Op) -> bool:
+    return op.name in ("literal.list", "literal.dict", "comprehension")
+
+
+def _added(op: Op, user: Op) -> Value | None:
+    """What one iteration adds: the other operand of a running total, the member stored in a container."""
+    if user is not op:
+        return next((s.value for s in op.stores if s.op is user and s.value.graph is not Fact.NO), None)
+    if op.name == "arith" and op.loops and _comes_round(op):
+        terms = [a.value for a in op.arguments if not any(_reaches(d, op) for d in a.value.defs)]
+        return next((v for v in terms if fact(v) is not Fact.NO), None)
+    return None
+
+
+def _comes_round(op: Op) -> bool:
+    return op.carried or op in set(closure(op.inputs, lambda o: o.inputs if linear(o) else (), 50))
+
+
+def _reaches(op: Op, target: Op) -> bool:
+    return target in set(closure([op], lambda o: o.inputs if linear(o) else (), 50))
+
+
+def _collects(op: Op, user: Op, backward: Op) -> bool:
+    """Does the collection span several iterations before the backward runs?"""
+    if len(user.loops) > len(backward.loops):
+        return user.loops[: len(backward.loops)] == backward.loops
+    every = len(backward.branches) > len(user.branches)  # `if (i + 1) % k == 0: total.backward()`
+    return user is op and user.loops == backward.loops and every
+
+
+def _pass_in_loop(flow: FunctionFlow, added: Value, user: Op) -> Op | None:
+    """The forward pass of the same iteration that the term's graph goes through; None where iterations share a pass or
+    hand state on."""
+    passes = [op for maker in added.defs for op in upstream(maker) if _is_forward(flow, op)]
+    own = [op for op in passes if op.loops[: len(user.loops)] == user.loops]
+    outside = [op for op in passes if op not in own]
+    if not own or outside or any(_recurrent(op) for op in own):
+        return None
+    scalar = added.scalar is Fact.YES or any(op.name == "call" for op in own)
+    return min(own, key=lambda op: op.order) if scalar else None
+
+
+def _is_forward(flow: FunctionFlow, op: Op) -> bool:
+    """A forward pass that records a graph: a module's, a custom function's, or one in a project function."""
+    return op.name in PASSES and op.value.graph is not Fact.NO and not is_criterion(op) and works(flow, op)
+
+
+def _recurrent(op: Op) -> bool:
+    """Does an earlier iteration's result of the pass come in again?"""
+    return op.carried or op in set(closure(op.inputs, lambda o: o.inputs if o.passes else (), 300))
+
+
+def _over_batches(user: Op) -> bool:
+    """Does the loop run over a loader's batches?"""
+    inner = [op for op in closure([user], lambda o: o.inputs, 400) if op.name == "batch"]
+    return any(len(op.loops) <= len(user.loops) for op in inner)
+
+
+# -- over the terms of one sum --------------------------------------------------------------------------------------------
+
+
+def _over_terms(flow: FunctionFlow, backward: Op) -> Summed | None:
+    """`loss = loss_a + loss_b` where the two share no forward pass and no trainable input."""
+    root = backward.receiver or Value()
+    if len(root.defs) != 1:
+        return None
+    groups = _grouped(flow, [set(upstream(term)) for term in _terms(root.defs[0], 0)])
+    return Summed(backward, _latest(groups), "terms", root.defs[0]) if len(groups) > 1 else None
+
+
+def _latest(groups: list[set[Op]]) -> Op:
+    return max((min(g, key=lambda op: op.order) for g in groups), key=lambda op: op.order)
+
+
+def _grouped(flow: FunctionFlow, reaches: list[set[Op]]) -> list[set[Op]]:
+    """The forward passes in each of several graphs; graphs that meet in one are put together."""
+    groups: list[set[Op]] = []
+    for every in reaches:
+        passes = {op for op in every if _is_forward(flow, op)}
+        touching = [g for g in groups if g & every]
+        groups = [g for g in groups if g not in touching]
+        if passes or touching:
+            groups.append(passes.union(*touching))
+    return groups
+
+
+def _terms(op: Op, depth: int) -> list[Op]:
+    if depth > 20 or not linear(op) or op.carried:
+        return [op]
+    found: list[Op] = []
+    for source in op.inputs:
+        if source.value.kind is not Kind.HOST and source.value.graph is not Fact.NO:
+            found += _terms(source, depth + 1)
+    return found or [op]
+
+
+# -- over the members of a returned collection ------------------------------------------------------------------------------
+
+
+def returned_terms(flow: FunctionFlow) -> Iterator[Summed]:
+    """A function that returns a dict or list of losses which share no pass, for a caller that sums and backpropagates."""
+    if not flow.info.name or flow.info.name == "forward":
+        return
+    for back in flow.named("return"):
+        members = back.value.elements
+        values = list(members.values()) if isinstance(members, dict) else list(members or ())
+        losses = [v for v in values if v.scalar is Fact.YES and fact(v) is not Fact.NO]
+        if len(losses) < 2:
+            continue
+        groups = _grouped(flow, [{op for maker in v.defs for op in upstream(maker)} for v in losses])
+        caller = _summing_caller(flow) if len(groups) > 1 else None
+        if caller is not None:
+            later = _latest(groups)
+            yield Summed(caller, later, "terms", later)
+            return
+
+
+def _summing_caller(flow: FunctionFlow) -> Op | None:
+    """The backward of a caller that walks a plain sum of what the function returns."""
+    for site in flow.program.callers.sites(flow.info).calls:
+        for backward in site.flow.named("backward"):
+            chain = _linear_chain(backward)
+            if any(site.op in op.inputs or op is site.op for op in chain):
+                return backward
+    return None

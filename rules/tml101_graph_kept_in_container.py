@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.flow.events import HolderClosed
+from torchmemlint.registry import RUNS
 
 from ._kept import verdicts
 
@@ -35,9 +36,8 @@ class GraphKeptInContainer(Rule):
     code = "TML101"
     name = "graph-kept-in-container"
     severity = Severity.ERROR
-    words = frozenset(
-        "append extend insert add update setdefault appendleft extendleft put put_nowait push heappush for".split()
-    )
+    words = frozenset("append extend insert add update setdefault appendleft extendleft put put_nowait push heappush for while".split())
+    roles = RUNS
 
     @on(HolderClosed)
     def check(self, event: HolderClosed) -> Iterator[Finding]:

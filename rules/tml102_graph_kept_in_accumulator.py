@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.flow.events import HolderClosed
+from torchmemlint.index.model import STORES
+from torchmemlint.registry import RUNS
 
 from ._kept import verdicts
 
@@ -33,7 +35,8 @@ class GraphKeptInAccumulator(Rule):
     code = "TML102"
     name = "graph-kept-in-accumulator"
     severity = Severity.ERROR
-    words = frozenset("for while update self".split())
+    words = frozenset([STORES, *"for while update".split()])
+    roles = RUNS
 
     @on(HolderClosed)
     def check(self, event: HolderClosed) -> Iterator[Finding]:

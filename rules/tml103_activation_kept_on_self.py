@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.flow.events import HolderClosed
+from torchmemlint.index.model import STORES
 
 from ._kept import verdicts
 
@@ -34,7 +35,8 @@ class ActivationKeptOnSelf(Rule):
     code = "TML103"
     name = "activation-kept-on-self"
     severity = Severity.WARNING
-    words = frozenset({"self"})
+    words = frozenset({STORES})
+    roles = frozenset({"forward", "function"})
 
     @on(HolderClosed)
     def check(self, event: HolderClosed) -> Iterator[Finding]:

@@ -33,6 +33,7 @@ class ActivationKeptGlobally(Rule):
     name = "activation-kept-globally"
     severity = Severity.ERROR
     words = frozenset("append extend insert add update setdefault appendleft global nonlocal put".split())
+    roles = frozenset({"forward", "function"})
 
     @on(HolderClosed)
     def check(self, event: HolderClosed) -> Iterator[Finding]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.findings import Place
 from torchmemlint.fixes import Plan, call_method
+from torchmemlint.flow import hooks
 from torchmemlint.flow.events import FunctionClosed
 from torchmemlint.flow.hooked import KeptByHook, kept, told
 from torchmemlint.flow.values import Fact, Kind
@@ -40,6 +41,7 @@ class HookKeepsOutput(Rule):
     words = frozenset(
         "self def lambda global append extend insert add update setdefault put module output out o".split()
     )
+    file_words = frozenset(hooks.REGISTERS)
 
     @on(FunctionClosed)
     def check(self, event: FunctionClosed) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ from torchmemlint.flow.cycles import Course
 from torchmemlint.flow.events import FunctionClosed
 from torchmemlint.flow.recurrence import Carried, looped, stored
 from torchmemlint.flow.values import Kind
+from torchmemlint.index.model import STORES
 
 
 class StateCarriedWithGraph(Rule):
@@ -38,7 +39,8 @@ class StateCarriedWithGraph(Rule):
     code = "TML107"
     name = "state-carried-with-graph"
     severity = Severity.ERROR
-    words = frozenset({"self", "for", "while"})
+    words = frozenset({STORES, "for", "while"})
+    roles = frozenset({"module", "forward", "function"})
 
     @on(FunctionClosed)
     def check(self, event: FunctionClosed) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from torchmemlint.flow.cycles import Course
 from torchmemlint.flow.events import FunctionClosed
 from torchmemlint.flow.recurrence import Carried, stored, updates
 from torchmemlint.flow.values import Fact
+from torchmemlint.index.model import STORES
 
 
 class AverageWithGraph(Rule):
@@ -37,7 +38,8 @@ class AverageWithGraph(Rule):
     code = "TML108"
     name = "average-with-graph"
     severity = Severity.ERROR
-    words = frozenset({"self", "parameters", "named_parameters"})
+    words = frozenset({STORES, "parameters", "named_parameters"})
+    roles = frozenset({"module", "forward", "function"})
 
     @on(FunctionClosed)
     def check(self, event: FunctionClosed) -> Iterator[Finding]:

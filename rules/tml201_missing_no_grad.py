@@ -11,6 +11,7 @@ from torchmemlint.flow.endings import dropped
 from torchmemlint.flow.events import ForwardClosed, FunctionClosed
 from torchmemlint.flow.graph import Mode, Op, Sink, closure, downstream, fact
 from torchmemlint.flow.values import Fact
+from torchmemlint.registry import RUNS
 
 WANTED = frozenset({Sink.BACKWARD, Sink.RETURNED, Sink.YIELDED, Sink.ATTRIBUTE, Sink.GLOBAL})
 
@@ -42,6 +43,7 @@ class MissingNoGrad(Rule):
     words = frozenset(
         "eval item argmax cpu numpy tolist detach data max topk float int print norm mean sum save save_image".split()
     )
+    roles = RUNS
 
     @on(FunctionClosed)
     def check(self, event: FunctionClosed) -> Iterator[Finding]:

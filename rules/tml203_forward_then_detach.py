@@ -10,6 +10,7 @@ from torchmemlint.fixes import Plan, spell, wrap_in_with
 from torchmemlint.flow.endings import dropped, single_row, trains
 from torchmemlint.flow.events import ForwardClosed
 from torchmemlint.flow.graph import Op
+from torchmemlint.registry import RUNS
 
 
 class ForwardThenDetach(Rule):
@@ -41,6 +42,8 @@ class ForwardThenDetach(Rule):
     name = "forward-then-detach"
     severity = Severity.WARNING
     words = frozenset("detach data item cpu numpy tolist no_grad float print log append save_image backward".split())
+    needs = (frozenset("backward step zero_grad manual_backward scale autograd".split()),)
+    roles = RUNS
 
     @on(ForwardClosed)
     def check(self, event: ForwardClosed) -> Iterator[Finding]:

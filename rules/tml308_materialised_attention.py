@@ -36,6 +36,8 @@ class MaterialisedAttention(Rule):
     name = "materialised-attention"
     severity = Severity.WARNING
     words = frozenset({"softmax", "Softmax", "self"})
+    file_words = frozenset({"softmax", "Softmax", "softmax2d"})
+    roles = frozenset({"module", "forward", "function"})
 
     @on(OpClosed, "torch.softmax", "module")
     def check(self, event: OpClosed) -> Iterator[Finding]:

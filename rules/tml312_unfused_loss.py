@@ -39,6 +39,7 @@ class UnfusedLoss(Rule):
     name = "unfused-loss"
     severity = Severity.WARNING
     words = frozenset({"log", "binary_cross_entropy", "BCELoss", "nll_loss", "NLLLoss", "log_softmax", "gather", "self"})
+    file_words = frozenset("binary_cross_entropy BCELoss nll_loss NLLLoss log".split())
 
     @on(OpClosed, "torch.log")
     def logarithm(self, event: OpClosed) -> Iterator[Finding]:

@@ -34,6 +34,7 @@ class AttentionWeightsUnread(Rule):
     name = "attention-weights-unread"
     severity = Severity.WARNING
     words = frozenset({"self", "forward", "MultiheadAttention"})
+    file_words = frozenset({"MultiheadAttention"})
 
     @on(OpClosed, "module")
     def check(self, event: OpClosed) -> Iterator[Finding]:

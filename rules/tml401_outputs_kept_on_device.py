@@ -6,6 +6,7 @@ from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.fixes import Plan, call_method
 from torchmemlint.flow.collecting import Collected, End, collected, collected_by_callee
 from torchmemlint.flow.events import OpClosed
+from torchmemlint.registry import RUNS
 
 
 class OutputsKeptOnDevice(Rule):
@@ -35,6 +36,7 @@ class OutputsKeptOnDevice(Rule):
     name = "outputs-kept-on-device"
     severity = Severity.WARNING
     words = frozenset("append extend update add for put insert appendleft".split())
+    roles = RUNS
 
     @on(OpClosed, "literal.list", "literal.dict", "literal.set", "comprehension", "load", "?call", "construct")
     def check(self, event: OpClosed) -> Iterator[Finding]:

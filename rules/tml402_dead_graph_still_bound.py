@@ -7,6 +7,7 @@ from torchmemlint.findings import Place
 from torchmemlint.flow.events import FunctionClosed
 from torchmemlint.flow.lifetimes import Lingering, Span, lingering
 from torchmemlint.flow.liveness import Weight
+from torchmemlint.registry import RUNS
 
 from ._retire import retire
 
@@ -56,7 +57,8 @@ class DeadGraphStillBound(Rule):
     code = "TML402"
     name = "dead-graph-still-bound"
     severity = Severity.WARNING
-    words = frozenset("backward step train loss no_grad inference_mode eval model net".split())
+    words = frozenset("backward eval inference_mode no_grad step".split())
+    roles = RUNS
 
     @on(FunctionClosed)
     def check(self, event: FunctionClosed) -> Iterator[Finding]:

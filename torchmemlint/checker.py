@@ -35,7 +35,6 @@ class Checker:
                         self._by_operation.setdefault(name, []).append((rule, attribute))
                 else:
                     self._by_event.setdefault(event, []).append((rule, attribute))
-        self._triggers = frozenset(word for rule in rules for word in rule.triggers())
 
     def diagnostics(self, path: str) -> list[Diagnostic]:
         """All findings in a file, before suppression; a crash in a rule or function is one of them (TML999)."""
@@ -43,15 +42,16 @@ class Checker:
         index = self.program.project.files[path]
         found: dict[tuple[str, int, int], Diagnostic] = {}
         for info in index.functions.values():
-            if info.words.isdisjoint(self._triggers):
+            active = frozenset(rule.code for rule in self.rules if rule.matters(info, index))
+            if not active:
                 continue
-            for diagnostic in self._function(info):
+            for diagnostic in self._function(info, active):
                 key = (diagnostic.code, diagnostic.row, diagnostic.column)
                 if diagnostic.filename == path and key not in found:
                     found[key] = diagnostic
         return sorted(found.values())
 
-    def _function(self, info: FunctionInfo) -> Iterator[Diagnostic]:
+    def _function(self, info: FunctionInfo, active: frozenset[str]) -> Iterator[Diagnostic]:
         try:
             flow = self.flow(info)
         except Exception:
@@ -59,7 +59,7 @@ class Checker:
             return
         if flow is None:
             return
-        for finding in self.findings(flow):
+        for finding in self.findings(flow, active):
             yield finding if isinstance(finding, Diagnostic) else plain(finding)
 
     def flow(self, info: FunctionInfo) -> FunctionFlow | None:
@@ -70,10 +70,12 @@ class Checker:
         context = self.program.callers.context(info)
         return (self.program.flow(info, context) or flow) if context else flow
 
-    def findings(self, flow: FunctionFlow) -> Iterator[Finding | Diagnostic]:
-        """Deliver a function's events to the rules."""
+    def findings(self, flow: FunctionFlow, active: frozenset[str] | None = None) -> Iterator[Finding | Diagnostic]:
+        """Deliver a function's events to the active rules; to all where none are named."""
         for event in events(flow):
             for rule, attribute in self._subscribed(event):
+                if active is not None and rule.code not in active:
+                    continue
                 try:
                     yield from getattr(rule, attribute)(event)
                 except Exception:

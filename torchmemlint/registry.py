@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from torchmemlint.findings import Finding, Place, Severity
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
     from torchmemlint.fixes import Plan
     from torchmemlint.flow.events import Event
+    from torchmemlint.index.model import FileIndex, FunctionInfo
 
 Handler = Callable[[Any, Any], Iterator[Finding]]
 
@@ -27,6 +29,20 @@ def on(event: type[Event], *names: str) -> Callable[[Handler], Handler]:
     return mark
 
 
+ROLES = frozenset({"module", "init", "forward", "function"})
+RUNS = frozenset({"module", "function"})
+"""The roles of code that runs models, not defines them: what a forward collects is used up in its own graph."""
+
+
+def role(info: FunctionInfo) -> str:
+    """What sort of code a function is: a file's top level, a constructor, a forward, or any other."""
+    if not info.name:
+        return "module"
+    if info.owner is not None and info.name in ("__init__", "__new__"):
+        return "init"
+    return "forward" if info.owner is not None and info.name in ("forward", "__call__") else "function"
+
+
 class Rule:
     """Base of all rules. The docstring is the documentation: What it does, Why it costs memory, Known limits,
     Fix safety, References."""
@@ -36,7 +52,13 @@ class Rule:
     severity: ClassVar[Severity] = Severity.WARNING
     words: ClassVar[frozenset[str]] = frozenset()
     """A function can matter to the rule only if one of these identifiers occurs in it; empty: taken from the
-    subscribed operations (the part after the last dot)."""
+    subscribed operations (the part after the last dot). STORES stands for a store into an attribute."""
+    needs: ClassVar[tuple[frozenset[str], ...]] = ()
+    """Further groups of identifiers: one of each must occur in the function too."""
+    file_words: ClassVar[frozenset[str]] = frozenset()
+    """One of these must occur somewhere in the file; empty: no such condition."""
+    roles: ClassVar[frozenset[str]] = ROLES
+    """The roles of functions it looks at: "module" (a file's top level), "init", "forward", "function"."""
 
     @classmethod
     def subscriptions(cls) -> Iterator[tuple[type[Event], tuple[str, ...], str]]:
@@ -48,10 +70,22 @@ class Rule:
                 yield event, names, attribute
 
     @classmethod
+    @cache
     def triggers(cls) -> frozenset[str]:
         """Identifiers one of which a function must contain for this rule to look at it."""
         named = {n.rpartition(".")[2] for _, names, _ in cls.subscriptions() for n in names}
         return cls.words or frozenset(named)
+
+    @classmethod
+    def matters(cls, info: FunctionInfo, file: FileIndex) -> bool:
+        """Can the rule find something in this function? Decided by words alone, before anything is parsed."""
+        words = info.words
+        return (
+            not words.isdisjoint(cls.triggers())
+            and role(info) in cls.roles
+            and not any(words.isdisjoint(group) for group in cls.needs)
+            and not (cls.file_words and file.words.isdisjoint(cls.file_words))
+        )
 
     def finding(
         self,

@@ -7,6 +7,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 
+STORES = "@stores"
+"""Stands among a function's words where a line looks like a store into an attribute."""
+
+
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """One parameter of a function, in order of declaration."""

@@ -32,8 +32,8 @@ class DatasetOnDevice(Rule):
     code = "TML604"
     name = "dataset-on-device"
     severity = Severity.HINT
-    words = frozenset({"cuda", "to", "device"})
-    file_words = frozenset("Dataset TensorDataset DataLoader".split())
+    words = frozenset({"cuda", "to"})
+    roles = frozenset({"module", "init", "function"})
 
     @on(FunctionClosed)
     def check(self, event: FunctionClosed) -> Iterator[Finding]:

@@ -239,7 +239,7 @@ def object_stores(flow: FunctionFlow) -> Iterator[ObjectStore]:
 def _item_reads(program: Program, owner: ClassInfo, path: str) -> Iterator[Op]:
     for method in _methods(program, owner):
         if method.info.name in ITEM_METHODS or _called_for_items(method):
-            yield from (load for load in method.named("load") if load.path == path and load.consumers)
+            yield from (load for load in method.named("load") if load.path == path)
 
 
 def _objects(flow: FunctionFlow, value: Value, node: object) -> bool | None:

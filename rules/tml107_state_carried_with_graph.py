@@ -7,7 +7,7 @@ from torchmemlint.findings import Place
 from torchmemlint.fixes import Plan, call_method
 from torchmemlint.flow.cycles import Course
 from torchmemlint.flow.events import FunctionClosed
-from torchmemlint.flow.recurrence import Carried, looped, stored
+from torchmemlint.flow.recurrence import Carried, looped, rebuilt, stored
 from torchmemlint.flow.values import Kind
 from torchmemlint.index.model import STORES
 
@@ -19,6 +19,7 @@ class StateCarriedWithGraph(Rule):
     Reports hidden states, memories and previous frames that go through a module and come back into it attached: on an
     attribute from call to call when no backward ever walks them, and in a loop whose backward retains the graph or
     never reaches the state. A loop without any backward is a hint: grad should be off there altogether.
+    Reports too the weights of a functional training loop that starts from live parameters.
 
     ## Why it costs memory
     Each state's graph references the state before it: the activations of all iterations since the start stay
@@ -39,7 +40,7 @@ class StateCarriedWithGraph(Rule):
     code = "TML107"
     name = "state-carried-with-graph"
     severity = Severity.ERROR
-    words = frozenset({STORES, "for", "while"})
+    words = frozenset({STORES, "backward", "parameters", "named_parameters"})
     roles = frozenset({"module", "forward", "function"})
 
     @on(FunctionClosed)
@@ -53,6 +54,11 @@ class StateCarriedWithGraph(Rule):
                 yield self.finding(event, state.op.node, message, severity=severity, fix=self._fix(state))
         for state in looped(event.function):
             yield self._looped(event, state)
+        for state in rebuilt(event.function):
+            message = (f"`{state.name}` starts from live parameters: each iteration's weights keep the graphs of all "
+                       "iterations before, and no backward walks them")
+            severity = Severity.ERROR if state.sure else Severity.HINT
+            yield self.finding(event, state.op.node, message, severity=severity)
 
     def _looped(self, event: FunctionClosed, state: Carried) -> Finding:
         if state.retained is not None:

@@ -228,3 +228,20 @@ def _name(op: Op) -> str:
             if use.name == "bind" and use.path and maker.name == "iter":
                 return use.path
     return "the copy"
+
+
+# -- weights rebuilt by a comprehension --------------------------------------------------------------------------------
+
+
+def rebuilt(flow: FunctionFlow) -> Iterator[Carried]:
+    """Weights that each iteration computes anew from those of the iteration before, starting from live parameters."""
+    for op in flow.named("comprehension"):
+        if not op.loops or not runs_with_grad(flow, op) or not loop_trip(op) or not op.stores:
+            continue
+        store = op.stores[0]
+        if not weights(store.value) or store.value.kind in OBJECTS:
+            continue
+        ends = flow.program.callers.sinks(flow, op)
+        if Sink.BACKWARD not in ends:
+            name = next((u.path for u in op.uses if u.name == "bind" and u.path), "the weights")
+            yield Carried(op, name, Course.AVERAGE, op.value, not ends & UNSEEN)

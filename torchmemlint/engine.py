@@ -210,6 +210,11 @@ class Session:
         self.texts.update(texts)
         self._index([replace(self.items[path], named=True) for path in texts], "indexing")
 
+    def reread(self, paths: Sequence[str]) -> None:
+        """Index files again that changed on disk; those that aren't part of the run are left alone."""
+        self._index([self.items[path] for path in paths if path in self.items], "indexing")
+        self._follow_imports()
+
     def check(self, paths: Iterable[str] | None = None) -> list[Diagnostic]:
         """All findings of `paths` (of all files of the run if None), sorted."""
         from torchmemlint.index.project import ProjectIndex

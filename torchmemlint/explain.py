@@ -54,6 +54,17 @@ def explanation(text: str) -> str:
     return "\n\n".join([*parts, measured] if measured else parts)
 
 
+def markdown(text: str) -> str:
+    """The explanation of a rule as Markdown, without examples. Raises UsageError for an unknown code."""
+    rule = find_rule(text)
+    if isinstance(rule, str):
+        return f"**{rule}** {SPECIAL[rule]}\n\n{_SPECIAL_TEXT[rule]}"
+    parts = [f"**{rule.code}** {rule.name} ({rule.severity.value})", f"{summary(rule)}."]
+    parts += [f"**{heading}.** {text}" for heading, text in sections(rule).items()]
+    measured = _measured(rule.code)
+    return "\n\n".join([*parts, measured.replace("Measured", "**Measured.**", 1)] if measured else parts)
+
+
 def _documentation(rule: type[Rule]) -> str:
     return inspect.cleandoc(rule.__doc__ or "This rule is not documented.")
 

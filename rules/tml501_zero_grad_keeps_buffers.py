@@ -15,8 +15,10 @@ class ZeroGradKeepsBuffers(Rule):
     Reports `zero_grad(set_to_none=False)` and loops that call `p.grad.zero_()` for the parameters of a module.
 
     ## Why it costs memory
-    One set of gradients, as large as the parameters, stays allocated through the next forward, where the activations grow
-    towards the peak, and through evaluations. Measured with a gradient set of 192 MiB: a peak of 1216 instead of 1024 MiB.
+    One set of gradients, as large as the parameters, stays allocated through the next forward, where the activations
+    grow
+    towards the peak, and through evaluations. Measured with a gradient set of 192 MiB: a peak of 1216 instead of 1024
+    MiB.
     With `set_to_none=True`, the default, the buffers are free until the next backward needs them.
 
     ## Known limits
@@ -24,7 +26,8 @@ class ZeroGradKeepsBuffers(Rule):
     gradients from other processes: there the buffers must stay.
 
     ## Fix safety
-    The keyword is removed. Unsafe: a parameter that gets no gradient in a step is then skipped by the optimizer, where a
+    The keyword is removed. Unsafe: a parameter that gets no gradient in a step is then skipped by the optimizer,
+    where a
     zero gradient still applies momentum and weight decay, and reading `p.grad` gives `None`.
 
     ## References
@@ -50,8 +53,10 @@ class ZeroGradKeepsBuffers(Rule):
         if given.name is not None:
             reason = "a parameter without a gradient is then skipped by the step, not updated with a zero gradient"
             fix = Plan("free the gradients", remove_keyword(op.node, "set_to_none").steps, False, reason)
-        message = ("one gradient a parameter, as large as the model, stays allocated and zero until the next backward: "
-                   "leave `set_to_none` at its default")
+        message = (
+            "one gradient a parameter, as large as the model, stays allocated and zero until the next backward: "
+            "leave `set_to_none` at its default"
+        )
         yield self.finding(event, op.node, message, fix=fix)
 
     @on(OpClosed, "torch.zero_")
@@ -61,6 +66,8 @@ class ZeroGradKeepsBuffers(Rule):
         parameter = gradient_of(op) if op.loops else None
         if parameter is None or keeps_on_purpose(event.function):
             return
-        message = (f"the gradients of all parameters of `{parameter}` stay allocated and zero until the next backward: "
-                   "set them to `None`")
+        message = (
+            f"the gradients of all parameters of `{parameter}` stay allocated and zero until the next backward: "
+            "set them to `None`"
+        )
         yield self.finding(event, op.node, message)

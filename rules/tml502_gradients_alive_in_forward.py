@@ -9,12 +9,12 @@ from torchmemlint.flow.gradients import Alive, alive_in_evaluation, alive_in_for
 from torchmemlint.registry import RUNS
 
 TEXTS = {
-    "cleared late": "the last step's gradients, as large as the parameters, stay allocated through this step's forward: "
-                    "clear them right after the optimizer's step",
+    "cleared late": "the last step's gradients, as large as the parameters, stay allocated through this forward: "
+    "clear them right after the step",
     "never cleared": "gradients are never cleared: one set, as large as the parameters, stays allocated during every "
-                     "forward, and each backward adds to it",
+    "forward, and each backward adds to it",
     "evaluation": "the last step's gradients, as large as the parameters, stay allocated through this evaluation: clear "
-                  "them right after the optimizer's step",
+    "them right after the step",
 }
 
 
@@ -54,5 +54,9 @@ class GradientsAliveInForward(Rule):
             yield self._found(event, alive)
 
     def _found(self, event: FunctionClosed, alive: Alive) -> Finding:
-        related = () if alive.peak is alive.op else (("this forward runs beside them", Place(alive.peak.unit, alive.peak.node)),)
+        related = (
+            ()
+            if alive.peak is alive.op
+            else (("this forward runs beside them", Place(alive.peak.unit, alive.peak.node)),)
+        )
         return self.finding(event, alive.op.node, TEXTS[alive.how], related=related)

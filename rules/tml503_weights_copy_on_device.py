@@ -14,20 +14,24 @@ class WeightsCopyOnDevice(Rule):
     """A snapshot of a model's weights is kept on the accelerator, though it is only loaded back or saved later.
 
     ## What it does
-    Reports `copy.deepcopy(model.state_dict())`, `{k: v.clone() …}` over a state dict and deep copies of a module that are
+    Reports `copy.deepcopy(model.state_dict())`, `{k: v.clone() …}` over a state dict and deep copies of a module that
+    are
     kept as the best weights so far or in a history.
 
     ## Why it costs memory
-    The entries of a state dict lie where the model lies, and so does their copy: one more set of weights for as long as the
+    The entries of a state dict lie where the model lies, and so does their copy: one more set of weights for as long
+    as the
     name is bound, two while it is bound anew, and one more an epoch in a list. A copy in host memory serves as well.
     `deepcopy(model)` does not copy gradients.
 
     ## Known limits
-    A warning needs a function that itself moves the model to an accelerator or feeds it from there. Copies that are called, averaged or trained are
+    A warning needs a function that itself moves the model to an accelerator or feeds it from there. Copies that are
+    called, averaged or trained are
     silent, and so are those that go to the CPU or straight into `load_state_dict`.
 
     ## Fix safety
-    The copy is made on the CPU. Unsafe: it becomes a plain dict, and code that mixes its tensors with the model's has to
+    The copy is made on the CPU. Unsafe: it becomes a plain dict, and code that mixes its tensors with the model's has
+    to
     move them.
 
     ## References
@@ -58,9 +62,15 @@ class WeightsCopyOnDevice(Rule):
     def _found(self, event: OpClosed, made: WeightsCopy, end: str, there: Fact) -> Finding:
         shown = made.path or "the model"
         grows = end == "collected" and bool(event.op.loops)
-        much = f"one more set of the weights of `{shown}` each time" if grows else f"a second set of the weights of `{shown}`"
+        much = (
+            f"one more set of the weights of `{shown}` each time"
+            if grows
+            else f"a second set of the weights of `{shown}`"
+        )
         message = f"{much} is kept on the device of the model, though it is only read back later: copy it to the CPU"
-        severity = Severity.ERROR if grows and there is Fact.YES else self.severity if there is Fact.YES else Severity.HINT
+        severity = (
+            Severity.ERROR if grows and there is Fact.YES else self.severity if there is Fact.YES else Severity.HINT
+        )
         return self.finding(event, event.op.node, message, severity=severity, fix=self._fix(event, made))
 
     @staticmethod

@@ -13,17 +13,21 @@ class LossesSummedOverBatches(Rule):
     """The losses of several forward passes are summed and backpropagated together, so all their graphs live at once.
 
     ## What it does
-    Reports losses that are added up or collected over a loop with one backward behind it, and sums of terms that share no
+    Reports losses that are added up or collected over a loop with one backward behind it, and sums of terms that
+    share no
     forward pass.
 
     ## Why it costs memory
-    Each term keeps the activations of its own forward pass until the one backward. Backpropagated one by one they add up to
-    the same gradients, and each graph is freed before the next is recorded. Measured with six micro-batches: 289 instead of
+    Each term keeps the activations of its own forward pass until the one backward. Backpropagated one by one they add
+    up to
+    the same gradients, and each graph is freed before the next is recorded. Measured with six micro-batches: 289
+    instead of
     77 MiB.
 
     ## Known limits
     A warning needs a loop over a loader; other loops and sums of terms are hints. Silent where passes hand state on
-    (recurrence), where the terms are combined other than by a weighted sum, and where the backward is differentiated itself.
+    (recurrence), where the terms are combined other than by a weighted sum, and where the backward is differentiated
+    itself.
 
     ## Fix safety
     No fix is offered: the backward moves into the loop, with the weight of the mean on each term.
@@ -45,15 +49,21 @@ class LossesSummedOverBatches(Rule):
             yield self._found(event, found)
 
     def _found(self, event: FunctionClosed, found: Summed) -> Finding:
-        related = (("walked together here", Place(found.backward.unit, found.backward.node)),)
+        related: tuple[tuple[str, Place], ...] = (
+            ("walked together here", Place(found.backward.unit, found.backward.node)),
+        )
         if found.over == "terms":
             later = found.later
             if found.place is not later:
                 related = (("this pass runs while the other graph waits", Place(later.unit, later.node)), *related)
-            message = ("the losses in this sum share no forward pass, and the graphs of all wait for one backward: backpropagate "
-                       "each loss when it is made")
+            message = (
+                "the losses in this sum share no forward pass, and all their graphs wait for one backward: backpropagate "
+                "each loss when it is made"
+            )
             return self.finding(event, found.place.node, message, severity=Severity.HINT, related=related)
-        message = ("the activations of every iteration's forward stay alive until one backward walks the sum of their losses: "
-                   "backpropagate each loss in its iteration")
+        message = (
+            "the activations of every iteration's forward stay alive until one backward walks the sum of their losses: "
+            "backpropagate each loss in its iteration"
+        )
         severity = self.severity if found.over == "batches" else Severity.HINT
         return self.finding(event, found.place.node, message, severity=severity, related=related)

@@ -25,7 +25,8 @@ class FrozenNetBuildsGrads(Rule):
     All optimizers of the function, its class or its callers must be in sight.
 
     ## Fix safety
-    `.requires_grad_(False)` is put behind `.eval()`. The loss and the gradients of all other tensors stay the same. Unsafe:
+    `.requires_grad_(False)` is put behind `.eval()`. The loss and the gradients of all other tensors stay the same.
+    Unsafe:
     code out of sight may read the network's gradients or train it later.
 
     ## References
@@ -44,10 +45,16 @@ class FrozenNetBuildsGrads(Rule):
             yield self._found(event, found)
 
     def _found(self, event: FunctionClosed, found: Untrained) -> Finding:
-        message = (f"`{found.path}` is in eval mode but its parameters still require grad: every backward fills a gradient for "
-                   "each of them, which no optimizer uses; set `requires_grad_(False)`")
-        related = (("its graph is recorded here", Place(found.forward.unit, found.forward.node)),
-                   ("and walked here", Place(found.backward.unit, found.backward.node)))
+        message = (
+            f"`{found.path}` is in eval mode but its parameters still require grad: a backward fills a gradient for "
+            "each of them, which no optimizer uses; set `requires_grad_(False)`"
+        )
+        related = (
+            ("its graph is recorded here", Place(found.forward.unit, found.forward.node)),
+            ("and walked here", Place(found.backward.unit, found.backward.node)),
+        )
         plan = call_method(found.evaluated.node, "requires_grad_", "False")
-        fix = Plan("freeze the parameters", plan.steps, False, "code out of sight may read its gradients or train it later")
+        fix = Plan(
+            "freeze the parameters", plan.steps, False, "code out of sight may read its gradients or train it later"
+        )
         return self.finding(event, found.evaluated.node, message, related=related, fix=fix)

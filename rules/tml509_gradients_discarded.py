@@ -16,7 +16,8 @@ class GradientsDiscarded(Rule):
     generator's loss through the discriminator.
 
     ## Why it costs memory
-    The backward allocates one gradient for each parameter of the other network, saves the inputs of its layers for them,
+    The backward allocates one gradient for each parameter of the other network, saves the inputs of its layers for
+    them,
     and the next `zero_grad` throws them away.
 
     ## Known limits
@@ -40,7 +41,11 @@ class GradientsDiscarded(Rule):
         """One finding a backward."""
         for found in discarded(event.function):
             names = " and ".join(f"`{name}`" for name in found.passes)
-            message = (f"this backward also fills a gradient for every parameter of {names}, which the step behind it does "
-                       "not update: set requires_grad to False for this step")
-            related = tuple((f"the loss passes through `{name}` here", Place(op.unit, op.node)) for name, op in found.passes.items())
+            message = (
+                f"this backward also fills a gradient for every parameter of {names}, which the step behind it does "
+                "not update: set requires_grad to False for this step"
+            )
+            related = tuple(
+                (f"the loss passes through `{name}` here", Place(op.unit, op.node)) for name, op in found.passes.items()
+            )
             yield self.finding(event, found.backward.node, message, related=related)

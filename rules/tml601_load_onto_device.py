@@ -34,7 +34,8 @@ class LoadOntoDevice(Rule):
     whose peak is higher anyway, the rule hints.
 
     ## Fix safety
-    `map_location="cpu"` is added. Safe where the result goes into `load_state_dict` alone: the same values arrive in the
+    `map_location="cpu"` is added. Safe where the result goes into `load_state_dict` alone: the same values arrive in
+    the
     same parameters. Otherwise unsafe: tensors used beside that are then on the CPU.
 
     ## References
@@ -72,18 +73,23 @@ class LoadOntoDevice(Rule):
     def _beside(self, event: OpClosed, load: Loaded, into: Op) -> Finding:
         model = event.function.unit.text(into.receiver_node) if into.receiver_node is not None else "the model"
         where = "the device it was saved from" if load.destination == SAVED else "the accelerator"
-        message = (f"a second set of the weights of `{model}` is read onto {where}, only to be copied into the first: "
-                   "load with `map_location=\"cpu\"`")
+        message = (
+            f"a second set of the weights of `{model}` is read onto {where}, only to be copied into the first: "
+            'load with `map_location="cpu"`'
+        )
         if load.destination == SAVED and self._distributed(event):
             message += "; every process does so on the same device"
         related = (("copied here", Place(into.unit, into.node)),)
-        return self.finding(event, load.op.node, message, severity=self._severity(event, load), related=related,
-                            fix=self._fix(load))
+        return self.finding(
+            event, load.op.node, message, severity=self._severity(event, load), related=related, fix=self._fix(load)
+        )
 
     def _severity(self, event: OpClosed, load: Loaded) -> Severity:
         if load.destination != SAVED:
             return Severity.HINT
-        return self.severity if self._distributed(event) or not trains(event.function, event.op.order) else Severity.HINT
+        return (
+            self.severity if self._distributed(event) or not trains(event.function, event.op.order) else Severity.HINT
+        )
 
     @staticmethod
     def _distributed(event: OpClosed) -> bool:
@@ -91,11 +97,17 @@ class LoadOntoDevice(Rule):
 
     @staticmethod
     def _fix(load: Loaded) -> Plan | None:
-        if load.destination != SAVED or load.op.callee != "torch.load" or load.op.argument(1, "map_location") is not None:
+        if (
+            load.destination != SAVED
+            or load.op.callee != "torch.load"
+            or load.op.argument(1, "map_location") is not None
+        ):
             return None
         plan = set_keyword(load.op.node, "map_location", '"cpu"')
-        plain = all(op.name == "load_state_dict" and op.receiver is not None and op.receiver.kind is Kind.MODULE
-                    for op in load.restores)
+        plain = all(
+            op.name == "load_state_dict" and op.receiver is not None and op.receiver.kind is Kind.MODULE
+            for op in load.restores
+        )
         safe = not load.others and plain and len(load.copied) == len(load.restores)
         reason = "" if safe else "what else is read from the checkpoint is then on the CPU"
         return Plan("load to the CPU", plan.steps, safe, reason)
@@ -110,15 +122,22 @@ class LoadOntoDevice(Rule):
             if known is None and target.name == "bind":
                 continue
             if on_accelerator(flow, value, target.path, load.op.order) is Fact.YES:
-                message = (f"the pickled model comes back onto the device it was saved from while `{target.path}` still "
-                           "holds the old one there: two sets of weights until it is bound anew; delete the old one "
-                           "first, or load a state dict with `map_location=\"cpu\"`")
+                message = (
+                    f"the pickled model comes back onto the device it was saved from while `{target.path}` still "
+                    "holds the old one there: two sets of weights until it is bound anew; delete the old one "
+                    'first, or load a state dict with `map_location="cpu"`'
+                )
                 yield self.finding(event, load.op.node, message)
                 return
         used = {op.name if op.name != "?call" else (op.callee or "").rpartition(".")[2] for op in load.others}
         if used & {"module", "eval", "to", "cuda", "parameters"} and self._device_aware(event):
-            yield self.finding(event, load.op.node, "the pickled model comes back onto the device it was saved from, "
-                               "whatever device is asked for later: pass `map_location`", severity=Severity.HINT)
+            yield self.finding(
+                event,
+                load.op.node,
+                "the pickled model comes back onto the device it was saved from, "
+                "whatever device is asked for later: pass `map_location`",
+                severity=Severity.HINT,
+            )
 
     @staticmethod
     def _device_aware(event: OpClosed) -> bool:

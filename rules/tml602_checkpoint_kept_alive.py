@@ -27,7 +27,8 @@ class CheckpointKeptAlive(Rule):
     that already lies on the right device is adopted, not copied.
 
     ## Known limits
-    A checkpoint that was read to the CPU costs host memory only: a hint. Names that nested functions read, or that other
+    A checkpoint that was read to the CPU costs host memory only: a hint. Names that nested functions read, or that
+    other
     functions of the file read from the module level, are not reported.
 
     ## Fix safety
@@ -58,12 +59,22 @@ class CheckpointKeptAlive(Rule):
         shown = " and ".join(f"`{name}`" for name in names)
         until = "the function returns" if event.function.info.name else "the program ends"
         memory = "" if load.on_device else " in host memory"
-        message = (f"{shown} still hold{'s' * (len(names) == 1)} the loaded weights{memory} beside the model's own until "
-                   f"{until}: delete after `load_state_dict`")
-        related = (("copied into the model here", Place(into.unit, into.node)),
-                   ("still held here", Place(work.unit, work.node)))
-        yield self.finding(event, load.op.node, message, severity=self._severity(event, load, into), related=related,
-                           fix=self._fix(event, load, binds, work))
+        message = (
+            f"{shown} still hold{'s' * (len(names) == 1)} the loaded weights{memory} beside the model's own until "
+            f"{until}: delete after `load_state_dict`"
+        )
+        related = (
+            ("copied into the model here", Place(into.unit, into.node)),
+            ("still held here", Place(work.unit, work.node)),
+        )
+        yield self.finding(
+            event,
+            load.op.node,
+            message,
+            severity=self._severity(event, load, into),
+            related=related,
+            fix=self._fix(event, load, binds, work),
+        )
 
     def _severity(self, event: OpClosed, load: Loaded, into: Op) -> Severity:
         """Sure where the file is read to an accelerator; without `map_location` only beside a model that is there."""

@@ -13,11 +13,13 @@ class DeviceWorkInDataset(Rule):
     """Code that runs in the worker processes of a DataLoader puts tensors on the accelerator.
 
     ## What it does
-    Reports moves to an accelerator, and tensors made there, in a data set's `__getitem__` or `__iter__`, in a method that
+    Reports moves to an accelerator, and tensors made there, in a data set's `__getitem__` or `__iter__`, in a method
+    that
     these call, and in a `collate_fn`.
 
     ## Why it costs memory
-    Each worker process that touches CUDA opens a context of its own, some hundred megabytes of device memory, and what it
+    Each worker process that touches CUDA opens a context of its own, some hundred megabytes of device memory, and
+    what it
     loads ahead lies on the device too: workers × `prefetch_factor` batches. With `fork`, the default on Linux, CUDA
     refuses to start in the workers at all.
 
@@ -53,6 +55,8 @@ class DeviceWorkInDataset(Rule):
         for op in places:
             sure = workers is Fact.YES and placed_on(op) == CUDA
             text = "is" if workers is Fact.YES else "may be"
-            message = (f"this {text} run by the worker processes of a DataLoader: each opens a context of its own on the "
-                       "accelerator and keeps its batches there; move the batch in the training loop")
+            message = (
+                f"this {text} run by the worker processes of a DataLoader: each opens a context of its own on the "
+                "accelerator and keeps its batches there; move the batch in the training loop"
+            )
             yield self.finding(event, op.node, message, severity=self.severity if sure else Severity.HINT)

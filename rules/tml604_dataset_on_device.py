@@ -12,11 +12,13 @@ class DatasetOnDevice(Rule):
     """A whole data set is moved to the accelerator, though each step reads a slice of it.
 
     ## What it does
-    Reports tensors that are moved to an accelerator in the constructor of a data set or batch iterator whose other methods
+    Reports tensors that are moved to an accelerator in the constructor of a data set or batch iterator whose other
+    methods
     read them piece by piece, and tensors that are moved as a whole and then cut into batches in a loop.
 
     ## Why it costs memory
-    All samples lie in device memory for the whole run: a token stream takes 8 bytes a token, 826 MB for WikiText-103, of
+    All samples lie in device memory for the whole run: a token stream takes 8 bytes a token, 826 MB for WikiText-103,
+    of
     which a batch needs a few thousand.
 
     ## Known limits
@@ -43,6 +45,10 @@ class DatasetOnDevice(Rule):
 
     def _found(self, event: FunctionClosed, move: WholeData) -> Finding:
         shown = move.name or "the data"
-        message = (f"all of `{shown}` lies on the accelerator for the whole run, though each step reads a slice of it: "
-                   "keep it on the host and move the slices")
-        return self.finding(event, move.op.node, message, related=(("read by slices here", Place(move.read.unit, move.read.node)),))
+        message = (
+            f"all of `{shown}` lies on the accelerator for the whole run, though each step reads a slice of it: "
+            "keep it on the host and move the slices"
+        )
+        return self.finding(
+            event, move.op.node, message, related=(("read by slices here", Place(move.read.unit, move.read.node)),)
+        )

@@ -17,12 +17,14 @@ class ObjectsCopiedByWorkers(Rule):
     each item.
 
     ## Why it costs memory
-    Workers share the parent's memory until they write to it, and reading a Python object writes its reference count. After
+    Workers share the parent's memory until they write to it, and reading a Python object writes its reference count.
+    After
     an epoch each worker owns a private copy of all objects: 94.7 MiB of dirty pages for 100 000 annotations that take
     2.4 MiB as one byte buffer. This is host memory.
 
     ## Known limits
-    A warning needs a DataLoader with `num_workers` above zero in sight and samples that are containers themselves; a list of
+    A warning needs a DataLoader with `num_workers` above zero in sight and samples that are containers themselves; a
+    list of
     names or numbers, or unknown workers, give a hint. Arrays, tensors and Arrow tables are silent.
 
     ## Fix safety
@@ -49,9 +51,18 @@ class ObjectsCopiedByWorkers(Rule):
                 yield self._found(event, found, read_by)
 
     def _found(self, event: FunctionClosed, found: ObjectStore, read_by: Fact) -> Finding:
-        each = "each worker process of the DataLoader" if read_by is Fact.YES else "each worker process, if there are any,"
-        message = (f"`{found.path}` holds Python objects for every sample: {each} ends up with a copy of all of them in "
-                   "host memory; keep them in arrays or in one serialised buffer")
+        each = (
+            "each worker process of the DataLoader" if read_by is Fact.YES else "each worker process, if there are any,"
+        )
+        message = (
+            f"`{found.path}` holds Python objects for every sample: {each} ends up with a copy of all of them in "
+            "host memory; keep them in arrays or in one serialised buffer"
+        )
         severity = self.severity if read_by is Fact.YES and found.nested else Severity.HINT
-        return self.finding(event, found.store.node, message, severity=severity,
-                            related=(("read for each item here", Place(found.read.unit, found.read.node)),))
+        return self.finding(
+            event,
+            found.store.node,
+            message,
+            severity=severity,
+            related=(("read for each item here", Place(found.read.unit, found.read.node)),),
+        )

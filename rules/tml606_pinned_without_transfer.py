@@ -15,7 +15,8 @@ class PinnedWithoutTransfer(Rule):
     Reports `DataLoader(..., pin_memory=True)` in a file that names no device and moves nothing.
 
     ## Why it costs memory
-    Pinned memory speeds up transfers to an accelerator. Without one each batch is copied once more, into host memory that the
+    Pinned memory speeds up transfers to an accelerator. Without one each batch is copied once more, into host memory
+    that the
     system cannot page out, and where a GPU is present the pinning thread opens a context on it.
 
     ## Known limits
@@ -38,7 +39,9 @@ class PinnedWithoutTransfer(Rule):
         """One finding a loader."""
         if not pins_for_nothing(event.function, event.op):
             return
-        message = "every batch is copied into page-locked memory, though nothing in this file is moved to an accelerator"
+        message = (
+            "every batch is copied into page-locked memory, though nothing in this file is moved to an accelerator"
+        )
         plan = remove_keyword(event.op.node, "pin_memory")
         fix = Plan("do not pin", plan.steps, False, "transfers out of sight become slower")
         yield self.finding(event, event.op.node, message, fix=fix)

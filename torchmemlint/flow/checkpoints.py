@@ -16,9 +16,13 @@ if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
 
 SAVED = "saved"  # no map_location: each storage comes back where it was saved from
-CARRIERS = frozenset({"bind", "item", "iter", "load", "read", "store", "comprehension", "copy", "argument", "torch.getitem"})
+CARRIERS = frozenset(
+    {"bind", "item", "iter", "load", "read", "store", "comprehension", "copy", "argument", "torch.getitem"}
+)
 HANDING = frozenset({"items", "values", "get", "pop", "copy"})  # methods of a loaded dict
-TO_HOST = frozenset({"safetensors.torch.load_file", "safetensors.torch.load", "transformers.modeling_utils.load_state_dict"})
+TO_HOST = frozenset(
+    {"safetensors.torch.load_file", "safetensors.torch.load", "transformers.modeling_utils.load_state_dict"}
+)
 MAPPED = frozenset({"torch.load", "torch.serialization.load", "torch.jit.load"})
 DOWNLOADED = frozenset({"torch.hub.load_state_dict_from_url", "torch.utils.model_zoo.load_url"})
 STATES = frozenset({"state_dict"})
@@ -26,7 +30,8 @@ STATES = frozenset({"state_dict"})
 
 @dataclass(frozen=True)
 class Loaded:
-    """One read of a checkpoint. `destination`: "saved", "cpu", "cuda", "chosen", "meta", or None where it is not known."""
+    """One read of a checkpoint. `destination`: "saved", "cpu", "cuda", "chosen", "meta", or None where it is not
+    known."""
 
     op: Op
     destination: str | None
@@ -196,10 +201,13 @@ TRAINED = frozenset({"module", "parameters", "step", "train", "zero_grad", "arit
 
 def fate(op: Op) -> str:
     """What becomes of a copy of weights: "host" (it goes to the CPU), "used" (called, averaged, trained), "transient"
-    (loaded or saved at once), "collected" (in a list or dict), "kept" (a name or attribute), "handed" (out of sight)."""
+    (loaded or saved at once), "collected" (in a list or dict), "kept" (a name or attribute), "handed" (out of
+    sight)."""
     if any(a.node is op.node for user in op.uses if user.name == "save" or is_restore(user) for a in user.arguments):
         return "transient"
-    reached = set(closure([op], lambda o: o.uses if o is op or carries(o) or o.name in ("to", "eval", "cuda", "cpu") else (), 200))
+    reached = set(
+        closure([op], lambda o: o.uses if o is op or carries(o) or o.name in ("to", "eval", "cuda", "cpu") else (), 200)
+    )
     if any(_to_cpu(o) for o in reached):
         return "host"
     if any(o is not op and (o.name in TRAINED and o.loops and o.order != op.order or _written(o)) for o in reached):
@@ -219,8 +227,17 @@ def snapshot(op: Op) -> bool:
 def user_stores(op: Op) -> set[Op]:
     """The stores that put the value into a list or dict, directly or by a name."""
     direct = set(closure([op], lambda o: o.uses if o is op or o.name == "bind" else (), 30))
-    return {o for o in direct if o.name == "store" and any(h.name.startswith("literal.") or h.name == "load" and any(
-        s.op is o and s.how in ("append", "setitem", "extend", "insert") for s in h.stores) for h in o.uses)}
+    return {
+        o
+        for o in direct
+        if o.name == "store"
+        and any(
+            h.name.startswith("literal.")
+            or h.name == "load"
+            and any(s.op is o and s.how in ("append", "setitem", "extend", "insert") for s in h.stores)
+            for h in o.uses
+        )
+    }
 
 
 def _written(op: Op) -> bool:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchmemlint import knowledge
-from torchmemlint.knowledge import training
 from torchmemlint.flow.devices import CHOSEN, CUDA, placed_on
 from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.graph import Op, closure
 from torchmemlint.flow.optimizers import callee, callee_info
 from torchmemlint.flow.values import Fact, Kind, Value, replace
+from torchmemlint.knowledge import training
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
@@ -112,7 +112,12 @@ class WholeData:
 def whole_data_moves(flow: FunctionFlow) -> Iterator[WholeData]:
     """The moves of whole data sets that a function makes."""
     for op in flow.ops:
-        if op.depth == 0 and not op.loops and placed_on(op) in (CUDA, CHOSEN) and op.name in ("torch.to", "torch.cuda", "?call"):
+        if (
+            op.depth == 0
+            and not op.loops
+            and placed_on(op) in (CUDA, CHOSEN)
+            and op.name in ("torch.to", "torch.cuda", "?call")
+        ):
             read = _sliced_attribute(flow, op) or _sliced_by_caller(flow, op)
             if read is not None:
                 yield WholeData(op, _kept_as(op), read)
@@ -156,7 +161,9 @@ def _indexes(op: Op) -> bool:
 
 def _sliced_by_caller(flow: FunctionFlow, op: Op) -> Op | None:
     """A helper returns what it moved; its callers give the result, whole, to a function that slices it in a loop."""
-    returned = next((u for u in closure([op], lambda o: o.uses if o is op or o.name == "bind" else ()) if u.name == "return"), None)
+    returned = next(
+        (u for u in closure([op], lambda o: o.uses if o is op or o.name == "bind" else ()) if u.name == "return"), None
+    )
     if not flow.info.name:
         return _sliced_in_loop(op)
     if returned is None or flow.info.name == "forward":
@@ -175,7 +182,8 @@ def _sliced_in_loop(op: Op) -> Op | None:
 
 
 def _sliced_below(flow: FunctionFlow, op: Op) -> Op | None:
-    """The name is read by a function of the file that takes slices, itself or by a helper that it hands the tensor to."""
+    """The name is read by a function of the file that takes slices, itself or by a helper that it hands the tensor
+    to."""
     names = {u.path for u in op.uses if u.name == "bind"}
     for info in flow.program.project.files[flow.info.path].functions.values():
         inner = flow.program.flow(info) if info.name and not names.isdisjoint(info.words) else None
@@ -247,7 +255,9 @@ def _objects(flow: FunctionFlow, value: Value, node: object) -> bool | None:
     for maker in value.defs:
         if maker.name == "comprehension" and isinstance(maker.node, (cst.ListComp, cst.DictComp)):
             return _members(maker)
-        if maker.name in ("literal.list", "literal.dict") and any(len(s.op.loops) > len(maker.loops) for s in maker.stores):
+        if maker.name in ("literal.list", "literal.dict") and any(
+            len(s.op.loops) > len(maker.loops) for s in maker.stores
+        ):
             return _members(maker)
         if maker.name == "read" and maker.callee in ("sorted", "list") and maker.inputs:
             return _objects(flow, replace(value, defs=tuple(maker.inputs)), node)
@@ -274,8 +284,14 @@ def _returned(flow: FunctionFlow, call: Op) -> bool | None:
 
 
 def _by_reader(flow: FunctionFlow, node: object) -> bool | None:
-    """`json.load(f)`, `glob.glob(pattern)`, `COCO(path)`: readers that give Python objects, from the knowledge tables."""
-    while isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value in ("sorted", "list") and node.args:
+    """`json.load(f)`, `glob.glob(pattern)`, `COCO(path)`: readers that give Python objects, from the knowledge
+    tables."""
+    while (
+        isinstance(node, cst.Call)
+        and isinstance(node.func, cst.Name)
+        and node.func.value in ("sorted", "list")
+        and node.args
+    ):
         node = node.args[0].value
     if not isinstance(node, cst.Call):
         return None

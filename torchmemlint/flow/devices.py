@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 CPU, CUDA, CHOSEN = "cpu", "cuda", "chosen"  # CHOSEN: a variable says which; programs that ask mean an accelerator
 MOVES = frozenset({"to", "cuda", "cpu", "torch.to", "torch.cuda", "torch.cpu"})
-KEEPS = frozenset("eval train requires_grad_ half float double bfloat16 share_memory type apply construct bind read".split())
+KEEPS = frozenset(
+    "eval train requires_grad_ half float double bfloat16 share_memory type apply construct bind read".split()
+)
 CALLER_DEPTH = 3
 
 
@@ -61,7 +63,8 @@ def _of_mapping(value: Value) -> str:
 
 
 def moved_to(op: Op) -> str | None:
-    """The device that a `.to(…)`, `.cuda()` or `.cpu()` call moves to; None for anything else (a cast, another tensor)."""
+    """The device that a `.to(…)`, `.cuda()` or `.cpu()` call moves to; None for anything else (a cast, another
+    tensor)."""
     bare = op.name.removeprefix("torch.")
     if bare in (CPU, CUDA):
         return bare
@@ -73,10 +76,13 @@ def moved_to(op: Op) -> str | None:
     return named(given)
 
 
-def on_accelerator(flow: FunctionFlow, value: Value, path: str | None, before: int | None = None, depth: int = 0) -> Fact:
+def on_accelerator(
+    flow: FunctionFlow, value: Value, path: str | None, before: int | None = None, depth: int = 0
+) -> Fact:
     """Has the module been put on an accelerator by operation number `before` (by the function's end if None)?
 
-    NO where it is moved to the CPU, MAYBE where no move is seen. A device held in a variable counts as an accelerator."""
+    NO where it is moved to the CPU, MAYBE where no move is seen. A device held in a variable counts as an
+    accelerator."""
     known = _moves(flow, value, path)
     moves = [op for op in known if before is None or op.order < before]
     if known and not moves:
@@ -104,7 +110,9 @@ def _moves(flow: FunctionFlow, value: Value, path: str | None) -> list[Op]:
 
 def _fed_from_device(op: Op) -> bool:
     """Is an argument of the call moved to an accelerator first?"""
-    sources = closure([d for a in op.arguments for d in a.value.defs], lambda o: o.inputs if o.name != "module" else (), 100)
+    sources = closure(
+        [d for a in op.arguments for d in a.value.defs], lambda o: o.inputs if o.name != "module" else (), 100
+    )
     return any(moved_to(o) in (CUDA, CHOSEN) for o in sources if o.name in MOVES)
 
 
@@ -158,7 +166,11 @@ def _assigned(flow: FunctionFlow, method: FunctionInfo, attribute: str, depth: i
     path = f"{method.parameters[0].name}.{attribute}" if method.parameters else attribute
     stores = [s for op in flow.named("load") if op.path == path for s in op.stores]
     for store in stores:
-        name = flow.program.path_of(Argument(None, store.value, store.value_node)) if store.value_node is not None else None
+        name = (
+            flow.program.path_of(Argument(None, store.value, store.value_node))
+            if store.value_node is not None
+            else None
+        )
         known = on_accelerator(flow, store.value, path, None, CALLER_DEPTH)
         if known is Fact.MAYBE and name is not None and name != path:
             known = on_accelerator(flow, store.value, name, store.op.order, depth + 1)

@@ -1,4 +1,5 @@
-"""Gradients in time: where they stay allocated though nothing reads them, and where a backward fills some for nothing."""
+"""Gradients in time: where they stay allocated though nothing reads them, and where a backward fills some for
+nothing."""
 
 from __future__ import annotations
 
@@ -56,8 +57,12 @@ def alive_in_forward(flow: FunctionFlow) -> Iterator[Alive]:
 
 def _forwards(backward: Op) -> list[Op]:
     """The passes in the backward's own loop whose graph it walks, in order."""
-    found = [op for maker in (backward.receiver.defs if backward.receiver else ()) for op in upstream(maker)
-             if op.name in FORWARDS and op.loops == backward.loops and op.value.graph is not Fact.NO and not is_criterion(op)]
+    found = [
+        op
+        for maker in (backward.receiver.defs if backward.receiver else ())
+        for op in upstream(maker)
+        if op.name in FORWARDS and op.loops == backward.loops and op.value.graph is not Fact.NO and not is_criterion(op)
+    ]
     return sorted(set(found), key=lambda op: op.order)
 
 
@@ -68,15 +73,25 @@ def _called_in_loop(flow: FunctionFlow) -> bool:
 
 def _between(clear: Op, forwards: list[Op], backward: Op) -> bool:
     """Does the clearing run each time before the backward, behind its first forward pass?"""
-    return (clear.loops == backward.loops and backward.branches[: len(clear.branches)] == clear.branches
-            and forwards[0].order < clear.order < backward.order)
+    return (
+        clear.loops == backward.loops
+        and backward.branches[: len(clear.branches)] == clear.branches
+        and forwards[0].order < clear.order < backward.order
+    )
 
 
 def _stepped_here(flow: FunctionFlow, backward: Op) -> bool:
     """Is a known optimizer that this function makes stepped in the backward's loop, each time?"""
     made = {owned.op for owned in optimizers(flow)}
-    return any(is_step(op) and op.loops == backward.loops and op.branches == backward.branches and op.order > backward.order
-               and op.receiver is not None and not made.isdisjoint(op.receiver.defs) for op in flow.named("step"))
+    return any(
+        is_step(op)
+        and op.loops == backward.loops
+        and op.branches == backward.branches
+        and op.order > backward.order
+        and op.receiver is not None
+        and not made.isdisjoint(op.receiver.defs)
+        for op in flow.named("step")
+    )
 
 
 def alive_in_evaluation(flow: FunctionFlow) -> Iterator[Alive]:
@@ -97,7 +112,8 @@ def _passes(op: Op) -> bool:
     return op.name == "module" and op.mode is Mode.OFF and bool(op.loops)
 
 
-# -- gradients that no step applies -------------------------------------------------------------------------------------
+# -- gradients that no step applies
+# -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -110,7 +126,11 @@ class Discarded:
 
 def discarded(flow: FunctionFlow) -> Iterator[Discarded]:
     """The backwards of alternating steps (a generator's through the discriminator) that fill the other's gradients."""
-    steps = [(b, modules_of(b.receiver), _applied(flow, b)) for b in flow.named("backward") if b.receiver is not None and b.loops]
+    steps = [
+        (b, modules_of(b.receiver), _applied(flow, b))
+        for b in flow.named("backward")
+        if b.receiver is not None and b.loops
+    ]
     owned = _ownership(flow)
     for backward, modules, applied in steps:
         if not applied or not modules:
@@ -155,7 +175,8 @@ def _unowned(modules: frozenset[str], applied: frozenset[str], owned: dict[str, 
     return frozenset(m for m in modules if m not in mine and m in theirs)
 
 
-# -- networks that nobody trains ----------------------------------------------------------------------------------------
+# -- networks that nobody trains
+# ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -187,8 +208,14 @@ def untrained(flow: FunctionFlow) -> Iterator[Untrained]:
 
 def _trainable_passes(backward: Op) -> list[Op]:
     root = backward.receiver or Value()
-    ops = {op for op in passes_of(root) if op.name == "module" and op.receiver is not None
-           and op.receiver.trainable is Fact.YES and op.value.graph is Fact.YES}
+    ops = {
+        op
+        for op in passes_of(root)
+        if op.name == "module"
+        and op.receiver is not None
+        and op.receiver.trainable is Fact.YES
+        and op.value.graph is Fact.YES
+    }
     return sorted(ops, key=lambda op: op.order)
 
 
@@ -200,7 +227,7 @@ def _covers(owned: Owned, path: str) -> bool:
 def _evaluated(flow: FunctionFlow, forward: Op) -> Op | None:
     """The `eval()` call that the module of a forward is under; None where it may be in train mode."""
     receiver = forward.receiver or Value()
-    behind = [o for o in closure(receiver.defs, lambda o: o.inputs if o.value.kind is Kind.MODULE else (), 60)]
+    behind = list(closure(receiver.defs, lambda o: o.inputs if o.value.kind is Kind.MODULE else (), 60))
     path = forward.path or ""
     switches = [o for o in behind if o.name in ("eval", "train")]
     switches += [o for o in flow.named("eval", "train") if o.path == path or o.path and path.startswith(o.path + ".")]
@@ -230,7 +257,11 @@ def _in_class(flow: FunctionFlow, path: str) -> list[Op]:
 
 
 def _stored_as(op: Op) -> set[str]:
-    return {u.path for u in closure([op], lambda o: o.uses if o.value.kind is Kind.MODULE else (), 20) if u.path and u.name == "store"}
+    return {
+        u.path
+        for u in closure([op], lambda o: o.uses if o.value.kind is Kind.MODULE else (), 20)
+        if u.path and u.name == "store"
+    }
 
 
 def optimizers_in_reach(flow: FunctionFlow) -> Iterator[Owned]:
@@ -262,4 +293,14 @@ def _renamed(flow: FunctionFlow, call: Op, found: Owned) -> Owned:
     return Owned(found.op, frozenset(names.get(p, p) for p in found.paths), found.known)
 
 
-__all__ = ["Alive", "Discarded", "Untrained", "alive_in_evaluation", "alive_in_forward", "callee", "discarded", "optimizers_in_reach", "untrained"]
+__all__ = [
+    "Alive",
+    "Discarded",
+    "Untrained",
+    "alive_in_evaluation",
+    "alive_in_forward",
+    "callee",
+    "discarded",
+    "optimizers_in_reach",
+    "untrained",
+]

@@ -24,8 +24,10 @@ SECOND_ORDER = frozenset({"torch.autograd.grad"})
 
 @dataclass(frozen=True)
 class Summed:
-    """Terms of a sum whose graphs are alive together until `backward`. `over`: "batches" (a loop over a loader), "loop",
-    "terms"; `later`: the operation whose forward runs while the graphs of earlier terms are held; `place`: what sums."""
+    """Terms of a sum whose graphs are alive together until `backward`. `over`: "batches" (a loop over a loader),
+    "loop",
+    "terms"; `later`: the operation whose forward runs while the graphs of earlier terms are held; `place`: what
+    sums."""
 
     backward: Op
     later: Op
@@ -61,10 +63,16 @@ def linear(op: Op) -> bool:
 
 
 def _divides_by_tensor(op: Op, operator: str) -> bool:
-    return operator == "Divide" and bool(op.arguments) and fact(op.arguments[-1].value) is not Fact.NO and isinstance(op.node, cst.BinaryOperation)
+    return (
+        operator == "Divide"
+        and bool(op.arguments)
+        and fact(op.arguments[-1].value) is not Fact.NO
+        and isinstance(op.node, cst.BinaryOperation)
+    )
 
 
-# -- over the iterations of a loop ----------------------------------------------------------------------------------------
+# -- over the iterations of a loop
+# ----------------------------------------------------------------------------------------
 
 
 def _over_loop(flow: FunctionFlow, backward: Op) -> Summed | None:
@@ -150,7 +158,8 @@ def _over_batches(user: Op) -> bool:
     return any(len(op.loops) <= len(user.loops) for op in inner)
 
 
-# -- over the terms of one sum --------------------------------------------------------------------------------------------
+# -- over the terms of one sum
+# --------------------------------------------------------------------------------------------
 
 
 def _over_terms(flow: FunctionFlow, backward: Op) -> Summed | None:
@@ -188,11 +197,13 @@ def _terms(op: Op, depth: int) -> list[Op]:
     return found or [op]
 
 
-# -- over the members of a returned collection ------------------------------------------------------------------------------
+# -- over the members of a returned collection
+# ------------------------------------------------------------------------------
 
 
 def returned_terms(flow: FunctionFlow) -> Iterator[Summed]:
-    """A function that returns a dict or list of losses which share no pass, for a caller that sums and backpropagates."""
+    """A function that returns a dict or list of losses which share no pass, for a caller that sums and
+    backpropagates."""
     if not flow.info.name or flow.info.name == "forward":
         return
     for back in flow.named("return"):

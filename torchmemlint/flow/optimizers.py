@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchmemlint import knowledge
-from torchmemlint.knowledge import training
 from torchmemlint.flow.devices import on_accelerator
 from torchmemlint.flow.enclosing import bound_in, loop_around
 from torchmemlint.flow.graph import Mode, Op, closure, upstream
 from torchmemlint.flow.timeline import names_in
 from torchmemlint.flow.values import Fact, Kind, Value
+from torchmemlint.knowledge import training
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
@@ -46,7 +46,11 @@ def is_step(op: Op) -> bool:
 
 def _scheduled(op: Op) -> bool:
     """A schedule is stepped with an epoch, a metric or nothing; an optimizer with nothing or a closure."""
-    return any(a.value.kind is Kind.HOST for a in op.arguments) and op.receiver is not None and op.receiver.kind is Kind.UNKNOWN
+    return (
+        any(a.value.kind is Kind.HOST for a in op.arguments)
+        and op.receiver is not None
+        and op.receiver.kind is Kind.UNKNOWN
+    )
 
 
 def is_clear(flow: FunctionFlow, op: Op) -> bool:
@@ -123,16 +127,21 @@ def passes_of(root: Value) -> set[Op]:
     found = set()
     for maker in root.defs:
         for op in upstream(maker):
-            if _is_pass(op) and op.receiver is not None and op.receiver.trainable is not Fact.NO:
-                if op.mode is not Mode.OFF and op.value.graph is not Fact.NO:
-                    found.add(op)
+            trains_here = op.receiver is not None and op.receiver.trainable is not Fact.NO
+            if _is_pass(op) and trains_here and op.mode is not Mode.OFF and op.value.graph is not Fact.NO:
+                found.add(op)
     return found
 
 
 def _is_pass(op: Op) -> bool:
     """A module is called, or a method of one that computes with it."""
-    return op.path is not None and (op.name == "module" or op.name == "call" and op.receiver is not None
-                                    and op.receiver.kind is Kind.MODULE and op.path.count(".") > 0)
+    return op.path is not None and (
+        op.name == "module"
+        or op.name == "call"
+        and op.receiver is not None
+        and op.receiver.kind is Kind.MODULE
+        and op.path.count(".") > 0
+    )
 
 
 def pass_path(op: Op) -> str:
@@ -164,7 +173,12 @@ def optimizer_path(flow: FunctionFlow, step: Op) -> str | None:
     """The name of the optimizer that a step applies: the receiver, or the scaler's argument."""
     from torchmemlint.flow.frame import dotted
 
-    if step.receiver is not None and step.receiver.kind is Kind.SCALER or step.arguments and step.arguments[0].value.kind is not Kind.FUNCTION:
+    if (
+        step.receiver is not None
+        and step.receiver.kind is Kind.SCALER
+        or step.arguments
+        and step.arguments[0].value.kind is not Kind.FUNCTION
+    ):
         return dotted(step.arguments[0].node) if step.arguments else None
     return dotted(step.receiver_node) if step.receiver_node is not None else None
 
@@ -202,11 +216,13 @@ def _behind(op: Op) -> list[Op]:
     return [] if op.name in ("parameters", "module", "call") or op.name.startswith("torch.") else op.inputs
 
 
-# -- gradients ----------------------------------------------------------------------------------------------------------
+# -- gradients
+# ----------------------------------------------------------------------------------------------------------
 
 
 def keeps_on_purpose(flow: FunctionFlow) -> bool:
-    """Must gradients stay allocated here: flat buffers, CUDA graphs, other processes, or a program that makes them itself?"""
+    """Must gradients stay allocated here: flat buffers, CUDA graphs, other processes, or a program that makes them
+    itself?"""
     if not flow.unit.index.words.isdisjoint(training.preallocating()):
         return True
     return any(_makes_gradients(other) for other in _file_flows(flow, "grad"))
@@ -222,26 +238,35 @@ def _file_flows(flow: FunctionFlow, word: str) -> Iterator[FunctionFlow]:
 def _makes_gradients(flow: FunctionFlow) -> bool:
     """`p.grad = torch.zeros_like(p)`"""
     for op in flow.named("write"):
-        if (op.path or "").endswith(".grad") and any(o.name.startswith("torch.zeros") or o.name == "torch.empty_like" for o in op.inputs):
+        if (op.path or "").endswith(".grad") and any(
+            o.name.startswith("torch.zeros") or o.name == "torch.empty_like" for o in op.inputs
+        ):
             return True
     return False
 
 
 def gradient_of(op: Op) -> str | None:
-    """The path of the module over whose parameters' gradients an operation loops: `p.grad.zero_()`, `p.grad.data.zero_()`."""
+    """The path of the module over whose parameters' gradients an operation loops: `p.grad.zero_()`,
+    `p.grad.data.zero_()`."""
     sources = list(closure([op], lambda o: o.inputs if o.name != "parameters" else (), 40))
     if not any(o.name == "torch.grad" or o.name == "load" and (o.path or "").endswith(".grad") for o in sources):
         return None
     return next((o.path for o in sources if o.name == "parameters" and o.path), None)
 
 
-# -- optimizers themselves ----------------------------------------------------------------------------------------------
+# -- optimizers themselves
+# ----------------------------------------------------------------------------------------------
 
 
 def rebuilt(flow: FunctionFlow, op: Op) -> Op | None:
     """The step of an optimizer that is constructed again in each round of that step's loop, over the same parameters;
     None for any other operation."""
-    if op.value.kind is not Kind.OPTIMIZER or knowledge.role(op.callee or "") != "optimizer" or not op.loops or op.branches:
+    if (
+        op.value.kind is not Kind.OPTIMIZER
+        or knowledge.role(op.callee or "") != "optimizer"
+        or not op.loops
+        or op.branches
+    ):
         return None
     inside = [o for o in closure([op], lambda o: o.inputs, 300) if o is not op and o.loops[: len(op.loops)] == op.loops]
     if any(o.name not in ("parameters", "bind", "literal.list", "literal.dict", "host", "load") for o in inside):
@@ -263,14 +288,22 @@ def _varies(flow: FunctionFlow, op: Op) -> bool:
 
 def _over_things(flow: FunctionFlow, op: Op) -> bool:
     """Does the loop around run over a container (tasks, folds, settings) and not merely count?"""
-    return any(o.name in ("iter", "batch") and o.loops[: len(op.loops)] == op.loops[: len(o.loops)] and o.order < op.order
-               and len(o.loops) == len(op.loops) for o in flow.ops)
+    return any(
+        o.name in ("iter", "batch")
+        and o.loops[: len(op.loops)] == op.loops[: len(o.loops)]
+        and o.order < op.order
+        and len(o.loops) == len(op.loops)
+        for o in flow.ops
+    )
 
 
 def step_temporaries(op: Op) -> tuple[float, training.OptimizerFact] | None:
-    """How many parameter sets an optimizer allocates inside step() on CUDA, where the call leaves the choice to PyTorch."""
+    """How many parameter sets an optimizer allocates inside step() on CUDA, where the call leaves the choice to
+    PyTorch."""
     fact = training.optimizer_fact(op.callee or "")
-    if fact is None or any(a.name in ("foreach", "fused", "capturable", "differentiable", "*", "**") for a in op.arguments):
+    if fact is None or any(
+        a.name in ("foreach", "fused", "capturable", "differentiable", "*", "**") for a in op.arguments
+    ):
         return None
     unless = training.temporaries_unless(fact.name)
     extra = max((unless[a.name] for a in op.arguments if a.name in unless and a.value.const != 0), default=0.0)
@@ -281,6 +314,9 @@ def step_temporaries(op: Op) -> tuple[float, training.OptimizerFact] | None:
 def on_host(flow: FunctionFlow, op: Op) -> bool:
     """Are all the modules that the optimizer holds on the CPU, as far as the function shows? Unknown counts as no."""
     known = owned(op)
-    facts = [on_accelerator(flow, o.receiver, o.path, op.order) for o in flow.named("parameters")
-             if o.path in known.paths and o.receiver is not None]
+    facts = [
+        on_accelerator(flow, o.receiver, o.path, op.order)
+        for o in flow.named("parameters")
+        if o.path in known.paths and o.receiver is not None
+    ]
     return bool(facts) and max(facts) is Fact.NO

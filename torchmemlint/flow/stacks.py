@@ -11,14 +11,29 @@ if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
     from torchmemlint.flow.program import Program
 
-SWITCHES = ("gradient_checkpointing_enable", "gradient_checkpointing", "grad_checkpointing", "use_checkpoint", "checkpoint_wrapper",
-            "set_grad_checkpointing", "checkpoint_sequential", "apply_activation_checkpointing", "activation_checkpointing")
+SWITCHES = (
+    "gradient_checkpointing_enable",
+    "gradient_checkpointing",
+    "grad_checkpointing",
+    "use_checkpoint",
+    "checkpoint_wrapper",
+    "set_grad_checkpointing",
+    "checkpoint_sequential",
+    "apply_activation_checkpointing",
+    "activation_checkpointing",
+)
 TRAINING = ("backward", "LightningModule", "Trainer")
 
 
 def runs_stack(flow: FunctionFlow, op: Op) -> bool:
     """Does the operation call one of a list of composite blocks of this project, each on the last one's result?"""
-    if op.name != "module" or not op.loops or op.mode is Mode.OFF or op.receiver is None or op.receiver.trainable is Fact.NO:
+    if (
+        op.name != "module"
+        or not op.loops
+        or op.mode is Mode.OFF
+        or op.receiver is None
+        or op.receiver.trainable is Fact.NO
+    ):
         return False
     if flow.program.method(op.receiver.name, "forward") is None or not _composite(flow.program, op.receiver.name):
         return False

@@ -1,4 +1,5 @@
-"""What training code meets beside operators: optimizers' memory, gradients that must stay, readers of Python objects."""
+"""What training code meets beside operators: optimizers' memory, gradients that must stay, readers of Python
+objects."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ def preallocating() -> frozenset[str]:
 
 
 def object_reader(dotted: str) -> str | None:
-    """"nested" or "flat" for a library function that reads samples into Python objects; None for any other."""
+    """ "nested" or "flat" for a library function that reads samples into Python objects; None for any other."""
     return next((kind for kind, names in _table("object_readers").items() if dotted in names), None)
 
 

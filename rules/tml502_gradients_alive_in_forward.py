@@ -13,7 +13,7 @@ TEXTS = {
     "clear them right after the step",
     "never cleared": "gradients are never cleared: one set, as large as the parameters, stays allocated during every "
     "forward, and each backward adds to it",
-    "evaluation": "the last step's gradients, as large as the parameters, stay allocated through this evaluation: clear "
+    "evaluation": "the last step's gradients, as large as the parameters, stay allocated in this evaluation: clear "
     "them right after the step",
 }
 
@@ -44,7 +44,8 @@ class GradientsAliveInForward(Rule):
     code = "TML502"
     name = "gradients-alive-in-forward"
     severity = Severity.HINT
-    words = frozenset("zero_grad backward".split())
+    words = frozenset("zero_grad backward for while".split())
+    file_words = frozenset("zero_grad backward".split())
     roles = RUNS
 
     @on(FunctionClosed)

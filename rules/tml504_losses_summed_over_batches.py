@@ -57,7 +57,7 @@ class LossesSummedOverBatches(Rule):
             if found.place is not later:
                 related = (("this pass runs while the other graph waits", Place(later.unit, later.node)), *related)
             message = (
-                "the losses in this sum share no forward pass, and all their graphs wait for one backward: backpropagate "
+                "the losses in this sum share no forward, and all their graphs wait for one backward: backpropagate "
                 "each loss when it is made"
             )
             return self.finding(event, found.place.node, message, severity=Severity.HINT, related=related)

@@ -13,6 +13,7 @@ import click
 from torchmemlint.config import nearest
 from torchmemlint.dev.docstrings import sections, summary
 from torchmemlint.dev.examples import best_example
+from torchmemlint.findings import Severity
 from torchmemlint.loader import load_rules
 from torchmemlint.registry import Rule
 from torchmemlint.report.records import impact_of
@@ -52,6 +53,17 @@ def explanation(text: str) -> str:
     parts += [f"Good\n\n{_indented(good)}"] if good else []
     measured = _measured(rule.code)
     return "\n\n".join([*parts, measured] if measured else parts)
+
+
+def facts(code: str) -> tuple[str, Severity] | None:
+    """A rule's one-sentence summary and its usual severity; None for a code that no rule has."""
+    try:
+        rule = find_rule(code)
+    except click.UsageError:
+        return None
+    if isinstance(rule, str):
+        return _SPECIAL_TEXT[rule], Severity.WARNING if rule == "TML001" else Severity.ERROR
+    return summary(rule), rule.severity
 
 
 def markdown(text: str) -> str:

@@ -20,6 +20,7 @@ from torchmemlint.report import Context, docs_url, spot
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVEL = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.HINT: "note"}
+_PROBLEM = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.HINT: "recommendation"}
 
 
 def _uri(filename: str) -> str:
@@ -55,20 +56,36 @@ def _fix(filename: str, fix: Fix) -> dict[str, Any]:
         for e in fix.edits
     ]
     change = {"artifactLocation": {"uri": _uri(filename)}, "replacements": replacements}
-    return {"description": {"text": fix.message}, "artifactChanges": [change]}
+    why = "" if fix.safe else f" (unsafe{f': {fix.reason}' if fix.reason else ''})"
+    return {"description": {"text": fix.message + why}, "artifactChanges": [change]}
 
 
 def _rules(diagnostics: Sequence[Diagnostic]) -> list[dict[str, Any]]:
     """The rules that were reported, by code."""
-    rules = {}
-    for d in sorted(diagnostics, key=lambda d: d.code):
-        if d.code not in rules:
-            name = d.name or d.code
-            rules[d.code] = {"id": d.code, "name": _pascal(name), "shortDescription": {"text": name.replace("-", " ")}}
-            rules[d.code]["defaultConfiguration"] = {"level": _LEVEL[d.severity]}
-            url = docs_url(d.code)
-            rules[d.code] |= {"helpUri": url} if url else {}
-    return list(rules.values())
+    reported = {d.code: d for d in sorted(diagnostics, key=lambda d: d.code, reverse=True)}
+    return [_rule(reported[code]) for code in sorted(reported)]
+
+
+def _rule(d: Diagnostic) -> dict[str, Any]:
+    """A rule's description: its documentation as Markdown, its usual level, what GitHub wants to know of it."""
+    from torchmemlint.explain import facts, markdown
+
+    summary, usual = facts(d.code) or ((d.name or d.code).replace("-", " "), d.severity)
+    url, help_text = docs_url(d.code), markdown(d.code) if facts(d.code) else summary
+    return {
+        "id": d.code,
+        "name": _pascal(d.name or d.code),
+        "shortDescription": {"text": (d.name or d.code).replace("-", " ")},
+        "fullDescription": {"text": f"{summary.rstrip('.')}."},
+        "help": {"text": help_text.replace("**", "").replace("`", ""), "markdown": help_text},
+        "defaultConfiguration": {"level": _LEVEL[usual]},
+        "properties": {
+            "tags": ["pytorch", "gpu-memory"],
+            "precision": "high",
+            "problem.severity": _PROBLEM[usual],
+        },
+        **({"helpUri": url} if url else {}),
+    }
 
 
 def _pascal(name: str) -> str:
@@ -105,6 +122,7 @@ def write(diagnostics: Sequence[Diagnostic], context: Context, stream: TextIO) -
     driver = {"name": "torchmemlint", "version": __version__, "rules": rules}
     run = {
         "tool": {"driver": driver},
+        "invocations": [{"executionSuccessful": not any(d.code == "TML999" for d in diagnostics)}],
         "columnKind": "unicodeCodePoints",
         "results": list(_results(diagnostics, context, order)),
     }

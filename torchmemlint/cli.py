@@ -89,6 +89,7 @@ def _code_option(name: str, text: str) -> Callable[[_F], _F]:
 @click.option("--stdin-filename", metavar="NAME", help="The name that the text from standard input (-) goes by.")
 @click.option("--jobs", "-j", type=click.IntRange(min=1), help="Processes; by default one for each processor.")
 @click.option("--baseline", metavar="FILE", help="Hide the findings in FILE; it is written when it isn't there.")
+@click.option("--diff-base", metavar="REV", help="Only findings on lines that changed since the git revision REV.")
 @click.option("--update-baseline", is_flag=True, help="Write all findings to the baseline.")
 @click.option("--add-noqa", is_flag=True, help="Add a `# noqa` with the code to each line with a finding.")
 @click.option("--config", "config_file", metavar="FILE", help="Settings: a pyproject.toml or torchmemlint.toml.")
@@ -171,10 +172,11 @@ def reporting_errors() -> Iterator[None]:
 
 def _explained(error: Exception) -> str:
     from torchmemlint.baseline import BaselineError
+    from torchmemlint.changes import DiffError
     from torchmemlint.config import ConfigError
     from torchmemlint.discover import MissingPath
     from torchmemlint.loader import RuleError
 
-    if isinstance(error, (ConfigError, MissingPath, BaselineError, RuleError)):
+    if isinstance(error, (ConfigError, MissingPath, BaselineError, DiffError, RuleError)):
         return str(error)
     return f"internal error, {type(error).__name__}: {error} (TORCHMEMLINT_DEBUG=1 shows where)"

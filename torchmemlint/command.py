@@ -1,7 +1,7 @@
 """What `torchmemlint check` does with its options, step by step."""
 
 # Paths are strings here, spelled as the user spelled them.
-# ruff: noqa: PTH110
+# ruff: noqa: PTH110, PTH112, PTH120
 
 from __future__ import annotations
 
@@ -44,6 +44,7 @@ class Options:
     jobs: int | None = None
     baseline: str | None = None
     update_baseline: bool = False
+    diff_base: str | None = None
     add_noqa: bool = False
     config_file: str | None = None
     isolated: bool = False
@@ -95,6 +96,8 @@ def _complain(options: Options) -> None:
         raise click.UsageError("--add-noqa can't be combined with --fix or --diff")
     if options.update_baseline and not options.baseline:
         raise click.UsageError("--update-baseline needs --baseline FILE")
+    if options.diff_base and (options.fix or options.diff or options.add_noqa or options.stdin):
+        raise click.UsageError("--diff-base only reports: not with --fix, --diff, --add-noqa or standard input")
     if options.config_file and options.isolated:
         raise click.UsageError("--config and --isolated exclude each other")
 
@@ -164,8 +167,17 @@ def _reported(
     context = Context(lambda path: source_of(session, path), len(session.files), fixed)
     context.statistics, context.summary = options.statistics, not options.quiet
     found = _beyond_baseline(found, options, context)
+    if options.diff_base:
+        from torchmemlint.changes import Changes, on_changed_lines
+
+        found = on_changed_lines(found, Changes(options.diff_base, _folder(options)), context.file_row)
     report(options.output_format, found, context, stream or sys.stdout)
     return 1 if found and not options.exit_zero else 0
+
+
+def _folder(options: Options) -> str:
+    first = (options.paths or (".",))[0]
+    return first if os.path.isdir(first) else os.path.dirname(first) or "."
 
 
 def _beyond_baseline(found: Sequence[Diagnostic], options: Options, context: Context) -> Sequence[Diagnostic]:

@@ -48,6 +48,7 @@ class RepeatInsteadOfExpand(Rule):
     name = "repeat-instead-of-expand"
     severity = Severity.WARNING
     words = frozenset({"repeat", "tile", "repeat_interleave", "stack", "expand", "broadcast_to"})
+    roles = frozenset({"module", "forward", "function"})
 
     @on(OpClosed, "torch.repeat", "torch.tile")
     def repeated(self, event: OpClosed) -> Iterator[Finding]:

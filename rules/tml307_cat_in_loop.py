@@ -36,6 +36,7 @@ class CatInLoop(Rule):
     name = "cat-in-loop"
     severity = Severity.WARNING
     words = frozenset({"cat", "concat", "concatenate", "hstack", "vstack", "dstack"})
+    roles = frozenset({"module", "forward", "function"})
 
     @on(OpClosed, "torch.cat", "torch.hstack", "torch.vstack", "torch.dstack")
     def check(self, event: OpClosed) -> Iterator[Finding]:

@@ -36,6 +36,9 @@ class MaterialisedAttention(Rule):
     name = "materialised-attention"
     severity = Severity.WARNING
     words = frozenset({"softmax", "Softmax", "self"})
+    needs = (frozenset("matmul bmm einsum baddbmm transpose permute t T mT swapaxes".split()),)
+    file_words = frozenset({"softmax", "Softmax"})
+    roles = frozenset({"forward", "function"})
     file_words = frozenset({"softmax", "Softmax", "softmax2d"})
     roles = frozenset({"module", "forward", "function"})
 

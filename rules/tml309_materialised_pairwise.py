@@ -43,6 +43,8 @@ class MaterialisedPairwise(Rule):
     name = "materialised-pairwise"
     severity = Severity.WARNING
     words = frozenset({"sum", "mean", "norm", "vector_norm", "cosine_similarity", "pairwise_distance"})
+    roles = frozenset({"module", "forward", "function"})
+    needs = (frozenset("unsqueeze expand expand_as broadcast_to None newaxis view reshape".split()),)
 
     @on(OpClosed, "arith", "torch.sub", "torch.mul")
     def computed(self, event: OpClosed) -> Iterator[Finding]:

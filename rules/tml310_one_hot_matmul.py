@@ -40,6 +40,7 @@ class OneHotMatmul(Rule):
     name = "one-hot-matmul"
     severity = Severity.WARNING
     words = frozenset({"one_hot", "eye", "scatter_", "scatter", "embedding"})
+    roles = frozenset({"module", "forward", "function"})
 
     @on(OpClosed, *PRODUCTS)
     def product(self, event: OpClosed) -> Iterator[Finding]:

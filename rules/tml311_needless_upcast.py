@@ -45,7 +45,9 @@ class NeedlessUpcast(Rule):
     code = "TML311"
     name = "needless-upcast"
     severity = Severity.WARNING
-    words = frozenset({"float", "double", "to", "sum"})
+    words = frozenset("float double float64 float32 sum".split())
+    roles = frozenset({"module", "forward", "function"})
+    needs = (frozenset("softmax log_softmax gather take_along_dim masked_fill masked_fill_ sum".split()),)
 
     @on(OpClosed, *WIDENING)
     def widened(self, event: OpClosed) -> Iterator[Finding]:

@@ -38,7 +38,9 @@ class UnfusedLoss(Rule):
     code = "TML312"
     name = "unfused-loss"
     severity = Severity.WARNING
-    words = frozenset({"log", "binary_cross_entropy", "BCELoss", "nll_loss", "NLLLoss", "log_softmax", "gather", "self"})
+    words = frozenset("log binary_cross_entropy nll_loss log_softmax gather self criterion BCELoss NLLLoss".split())
+    file_words = frozenset("softmax sigmoid log_softmax Softmax Sigmoid LogSoftmax".split())
+    roles = frozenset({"module", "forward", "function"})
     file_words = frozenset("binary_cross_entropy BCELoss nll_loss NLLLoss log".split())
 
     @on(OpClosed, "torch.log")

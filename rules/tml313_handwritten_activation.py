@@ -38,6 +38,7 @@ class HandwrittenActivation(Rule):
     name = "handwritten-activation"
     severity = Severity.WARNING
     words = frozenset({"sigmoid", "erf", "tanh", "exp", "rsqrt", "std", "var"})
+    roles = frozenset({"module", "forward", "function"})
 
     @on(OpClosed, "arith", "torch.log", "torch.log1p", "torch.mul")
     def check(self, event: OpClosed) -> Iterator[Finding]:

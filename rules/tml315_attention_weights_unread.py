@@ -33,7 +33,9 @@ class AttentionWeightsUnread(Rule):
     code = "TML315"
     name = "attention-weights-unread"
     severity = Severity.WARNING
-    words = frozenset({"self", "forward", "MultiheadAttention"})
+    words = frozenset({"self", "MultiheadAttention"})
+    file_words = frozenset({"MultiheadAttention"})
+    roles = frozenset({"module", "forward", "function"})
     file_words = frozenset({"MultiheadAttention"})
 
     @on(OpClosed, "module")

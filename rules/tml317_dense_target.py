@@ -40,6 +40,7 @@ class DenseTarget(Rule):
     name = "dense-target"
     severity = Severity.HINT
     words = frozenset({"one_hot", "eye", "scatter_", "scatter"})
+    roles = frozenset({"module", "forward", "function"})
 
     @on(OpClosed, "torch.one_hot", "torch.index", "torch.index_select", "torch.scatter_", "torch.scatter")
     def check(self, event: OpClosed) -> Iterator[Finding]:

@@ -42,6 +42,7 @@ class ScaledAfterExpand(Rule):
     name = "scaled-after-expand"
     severity = Severity.WARNING
     words = frozenset({"expand", "expand_as", "broadcast_to", "index_select", "interpolate", "Upsample"})
+    roles = frozenset({"module", "forward", "function"})
 
     @on(OpClosed, "arith", "torch.mul", "torch.div")
     def scaled(self, event: OpClosed) -> Iterator[Finding]:

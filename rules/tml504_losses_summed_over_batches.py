@@ -39,7 +39,8 @@ class LossesSummedOverBatches(Rule):
     code = "TML504"
     name = "losses-summed-over-batches"
     severity = Severity.WARNING
-    words = frozenset("backward step".split())
+    words = frozenset("backward return yield".split())
+    file_words = frozenset({"backward"})
     roles = RUNS
 
     @on(FunctionClosed)

@@ -18,8 +18,8 @@ class OutputsKeptOnDevice(Rule):
     samples of every step of which the last one is used.
 
     ## Why it costs memory
-    Without a graph each output still keeps its own bytes. The collection grows by one output an iteration up to the size
-    of the data set, and `torch.cat` at its end needs the same once more.
+    Without a graph each output still keeps its own bytes. The collection grows by one output an iteration up to the
+    size of the data set, and `torch.cat` at its end needs the same once more.
 
     ## Known limits
     A collection that is returned out of sight, or computed with, may be needed on the device, and one filled in a range

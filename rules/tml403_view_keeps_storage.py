@@ -23,8 +23,8 @@ class ViewKeepsStorage(Rule):
     saved to a file, when nothing else keeps the tensor they are views of.
 
     ## Why it costs memory
-    Indexing with numbers and ranges copies nothing: the result shares the storage. Keeping `h[:, 0]` of each batch keeps
-    every whole `h`. `torch.save` of a view writes the whole storage to the file, too.
+    Indexing with numbers and ranges copies nothing: the result shares the storage. Keeping `h[:, 0]` of each batch
+    keeps every whole `h`. `torch.save` of a view writes the whole storage to the file, too.
 
     ## Known limits
     How large the part is can be told from the form of the index only: ranges and rows of the first dimension are hints.

@@ -24,16 +24,16 @@ class EmptyCacheMisused(Rule):
     while names that nothing reads again still hold a module, a collected data set or outputs.
 
     ## Why it costs memory
-    The call gives cached blocks that no tensor uses back to the driver. It frees no tensor: what a name still holds stays
-    allocated. In a loop the same blocks are asked for again right away: the peak stays the same and a training step
+    The call gives cached blocks that no tensor uses back to the driver. It frees no tensor: what a name still holds
+    stays allocated. In a loop the same blocks are asked for again right away: the peak stays the same and a training step
     took 1.29 times as long.
 
     ## Known limits
     A call under a condition is a hint: it may run once in a thousand steps.
 
     ## Fix safety
-    Dead names are deleted before the call: safe in a function. Removing a call from a loop is unsafe: another process on
-    the same card may count on the memory.
+    Dead names are deleted before the call: safe in a function. Removing a call from a loop is unsafe: another process
+    on the same card may count on the memory.
 
     ## References
     - PyTorch documentation, "CUDA semantics": memory management
@@ -65,8 +65,8 @@ class EmptyCacheMisused(Rule):
     def _each_step(self, event: OpClosed, work: Op) -> Finding:
         op = event.op
         message = (
-            f"`{event.function.unit.text(op.node)}` in every iteration frees nothing that the next one does not allocate "
-            "again; the peak stays the same and each step takes longer"
+            f"`{event.function.unit.text(op.node)}` in every iteration frees nothing that the next one does not "
+            "allocate again; the peak stays the same and each step takes longer"
         )
         conditional = len(op.branches) > len(work.branches)
         fix = delete_statement(op.statement) if isinstance(op.statement, cst.Expr) else None
@@ -84,8 +84,8 @@ class EmptyCacheMisused(Rule):
             return
         names = list(dict.fromkeys(f"`{h.path}`" for h in held))
         message = (
-            f"the cache is emptied while {', '.join(names)} still hold{'' if len(names) > 1 else 's'} memory that nothing "
-            "reads again: only unused blocks are given back, these are not"
+            f"the cache is emptied while {', '.join(names)} still hold{'' if len(names) > 1 else 's'} memory that "
+            "nothing reads again: only unused blocks are given back, these are not"
         )
         heavy = held[0].weight >= Weight.MODEL
         fix: Plan | None = retire(flow, [h.bind for h in held], op)

@@ -45,8 +45,8 @@ class CachedCallKeepsTensors(Rule):
         if told is not None:
             severity, what = told
             limit = "until the process ends" if cache.entries is None else f"for up to {cache.entries} calls"
-            yield self.finding(event, cache.decorator, f"the cache of `{event.function.info.name}` keeps {what} {limit}",
-                               severity=severity)
+            message = f"the cache of `{event.function.info.name}` keeps {what} {limit}"
+            yield self.finding(event, cache.decorator, message, severity=severity)
 
     def _told(self, event: FunctionClosed, cache: Cached) -> tuple[Severity, str] | None:
         if cache.tensors:

@@ -43,8 +43,8 @@ class DebugModeLeftOn(Rule):
         """Anomaly detection switched on for good."""
         if switched_on(event.op) and not self._switched_off(event):
             message = (
-                "anomaly detection stays on: every operator of the graph keeps its Python stack in host memory, and each "
-                "step takes about twice as long"
+                "anomaly detection stays on: every operator of the graph keeps its Python stack in host memory, and "
+                "each step takes about twice as long"
             )
             yield self.finding(event, event.op.node, message, fix=self._removal(event))
 

@@ -16,8 +16,8 @@ class MemoryQueryMisread(Rule):
     """The allocator is asked by a name that was replaced, or its answer does not mean what it is read for.
 
     ## What it does
-    Reports the replaced queries `memory_cached`, `max_memory_cached` and `reset_max_memory_*`, `Tensor.storage()`, a peak
-    that is read once a configuration and never reset, and `nvidia-smi` asked for the memory of a program.
+    Reports the replaced queries `memory_cached`, `max_memory_cached` and `reset_max_memory_*`, `Tensor.storage()`, a
+    peak that is read once a configuration and never reset, and `nvidia-smi` asked for the memory of a program.
 
     ## Why it costs memory
     It costs none; it hides what does. The peak is a high-water mark since the start of the process: after one large
@@ -39,8 +39,8 @@ class MemoryQueryMisread(Rule):
     name = "memory-query-misread"
     severity = Severity.WARNING
     words = frozenset(
-        "memory_cached max_memory_cached reset_max_memory_allocated reset_max_memory_cached storage max_memory_allocated "
-        "max_memory_reserved run check_output getoutput popen Popen system".split()
+        "memory_cached max_memory_cached reset_max_memory_allocated reset_max_memory_cached storage "
+        "max_memory_allocated max_memory_reserved run check_output getoutput popen Popen system".split()
     )
 
     @on(OpClosed, "diagnostic.query", "diagnostic.peak", "diagnostic.reset")
@@ -51,9 +51,9 @@ class MemoryQueryMisread(Rule):
         if new is None or not isinstance(op.node, cst.Call):
             return
         old = (op.callee or "").rpartition(".")[2]
-        message = f"`{old}` is the old name of `{new}` and will go; a program that reads it tells cached from used memory wrong"
+        message = f"`{old}` is the deprecated name of `{new}`: it counts every block that the allocator keeps, used or not"
         if old.startswith("reset"):
-            message = f"`{old}` is deprecated: it calls `{new}`, which resets every peak figure, not the one in its name"
+            message = f"`{old}` is deprecated: it calls `{new}`, which resets every peak, not the one in its name"
         fix = self._rename(op.node, new)
         yield self.finding(event, op.node, message, fix=fix)
 
@@ -69,8 +69,8 @@ class MemoryQueryMisread(Rule):
         if again is None or not never_reset(flow):
             return
         message = (
-            "the peak counts from the start of the process: without `reset_peak_memory_stats` every later reading repeats "
-            "the largest one so far"
+            "the peak counts from the start of the process: without `reset_peak_memory_stats` every later reading "
+            "repeats the largest one so far"
         )
         related = (("read again in this loop", Place(again.unit, again.node)),) if again is not op else ()
         yield self.finding(event, op.node, message, severity=Severity.HINT, related=related)
@@ -81,7 +81,7 @@ class MemoryQueryMisread(Rule):
         node = event.op.node
         if isinstance(node, cst.Call) and not event.op.arguments:
             fix = self._rename(node, "untyped_storage")
-            message = "`storage()` gives the deprecated typed storage, whose size counts elements; `untyped_storage()` bytes"
+            message = "`storage()` gives the deprecated typed storage: its size counts elements, not bytes"
             reason = "the size of an untyped storage counts bytes"
             plan = fix.unsafe(reason) if fix is not None else None
             yield self.finding(event, node, message, severity=Severity.HINT, fix=plan)

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchmemlint.flow.keeping import holder_kind, outlives
+from torchmemlint.flow.debugging import few
 from torchmemlint.flow.graph import Argument, Mode, Op, Sink, closure, fact
+from torchmemlint.flow.keeping import holder_kind, outlives
 from torchmemlint.flow.liveness import REDUCING
+from torchmemlint.flow.timeline import parts
 from torchmemlint.flow.values import Fact, Kind, Value
 
 if TYPE_CHECKING:
@@ -50,9 +52,9 @@ def collected(flow: FunctionFlow, holder: Op) -> Iterator[Collected]:
         return
     for store in holder.stores:
         lasting = outlives(holder, store) if kind == "container" else bool(store.op.loops)
-        if store.how in COLLECTING and lasting and stays(store.value):
+        if store.how in COLLECTING and lasting and stays(store.value) and not written_out(flow, holder, store.op):
             name = holder.path or store.op.path or _name(holder)
-            yield Collected(store.op, store.value_node, name, over_data(store.op), _end(flow, holder))
+            yield Collected(store.op, store.value_node, name, over_data(holder, store.op), _end(flow, holder))
 
 
 def collected_by_callee(flow: FunctionFlow, call: Op) -> Iterator[Collected]:
@@ -62,7 +64,7 @@ def collected_by_callee(flow: FunctionFlow, call: Op) -> Iterator[Collected]:
         if kept.how in COLLECTING and call.loops and accelerated(flow) and not fresh:
             for argument in arguments:
                 if stays(argument.value):
-                    yield Collected(call, None, _where(flow, kept.path, holder), over_data(call), End.UNKNOWN)
+                    yield Collected(call, None, _where(flow, kept.path, holder), over_data(None, call), End.UNKNOWN)
 
 
 def accelerated(flow: FunctionFlow) -> bool:
@@ -93,13 +95,33 @@ def _small(value: Value) -> bool:
     return value.scalar is Fact.YES or value.dtype in INTEGERS
 
 
-def over_data(op: Op) -> bool:
-    """Does the loop around the store run over a loader or an iterable, and not over a range?"""
+def over_data(holder: Op | None, op: Op) -> bool:
+    """Does a loop between holder and store run over a loader or an iterable, and not over a range?"""
+    loops = set(op.loops[len(holder.loops) if holder is not None else 0 :])
     sources = closure(op.inputs, lambda o: o.inputs)
-    return any(
-        o.name in ("batch", "iter") and o.value.kind is not Kind.HOST and bool(set(o.loops[-1:]) & set(op.loops))
-        for o in sources
-    )
+    members = [o for o in sources if o.name in ("batch", "iter") and o.value.kind is not Kind.HOST]
+    return any(loops & set(o.loops[-1:]) and not _is_called(o) for o in members)
+
+
+def _is_called(member: Op) -> bool:
+    """A loop over models runs each of them once."""
+    return any(u.name == "module" and u.receiver is not None and member in u.receiver.defs for u in member.uses)
+
+
+def written_out(flow: FunctionFlow, holder: Op, op: Op) -> bool:
+    """Do all loops between holder and store run a small number of times that is written down?"""
+    loops = op.loops[len(holder.loops) :]
+    nodes = {flow.frame.number(n): n for n in _loop_nodes(flow)}
+    return bool(loops) and all(loop in nodes and few(nodes[loop]) for loop in loops)
+
+
+def _loop_nodes(flow: FunctionFlow) -> Iterator[cst.CSTNode]:
+    todo: list[cst.CSTNode] = [flow.node]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, (cst.For, cst.While, cst.CompFor)):
+            yield node
+        todo.extend(parts(node))
 
 
 def _name(holder: Op) -> str:

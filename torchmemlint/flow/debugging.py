@@ -29,7 +29,7 @@ def profiled_loop(flow: FunctionFlow, op: Op) -> Op | None:
     block = op.statement
     if not isinstance(block, cst.With) or all(item.item is not op.node for item in block.items):
         return None
-    loops = [node for node in _nodes(block.body) if isinstance(node, (cst.For, cst.While)) and not _few(node)]
+    loops = [node for node in _nodes(block.body) if isinstance(node, (cst.For, cst.While)) and not few(node)]
     inside = {id(node) for loop in loops for node in _nodes(loop)}
     return next((o for o in flow.named("module", "backward", "step", "call") if id(o.node) in inside), None)
 
@@ -39,9 +39,13 @@ def scheduled(op: Op) -> bool:
     return any(a.name in ("schedule", "enabled", "*", "**") for a in op.arguments)
 
 
-def _few(loop: cst.For | cst.While) -> bool:
+def few(loop: cst.CSTNode) -> bool:
     """Is the number of iterations written down, and small?"""
-    if not isinstance(loop, cst.For) or not isinstance(loop.iter, cst.Call) or not isinstance(loop.iter.func, cst.Name):
+    if isinstance(loop, (cst.For, cst.CompFor)) and isinstance(loop.iter, (cst.Tuple, cst.List)):
+        return not any(isinstance(e, cst.StarredElement) for e in loop.iter.elements)
+    if not isinstance(loop, (cst.For, cst.CompFor)) or not isinstance(loop.iter, cst.Call):
+        return False
+    if not isinstance(loop.iter.func, cst.Name):
         return False
     counts = [a.value for a in loop.iter.args]
     literal = all(isinstance(c, cst.Integer) and len(c.value) < 6 and int(c.value, 0) <= FEW for c in counts)

@@ -63,9 +63,12 @@ def _base(op: Op) -> Op | None:
     source = op.receiver.defs if op.receiver is not None else tuple(op.inputs)
     while len(source) == 1:
         maker = source[0]
-        if maker.name not in ALIASES and maker.name != "torch.getitem" or maker.receiver is None:
+        if maker.name == "item":
+            source = tuple(maker.inputs)
+        elif maker.receiver is None or maker.name not in ALIASES | {"torch.getitem"}:
             return maker
-        source = maker.receiver.defs
+        else:
+            source = maker.receiver.defs
     return None
 
 

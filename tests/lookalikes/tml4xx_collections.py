@@ -1,0 +1,60 @@
+"""Collections of device results that are meant: a retrieval index, a decoder's states, short lists."""
+import torch
+from torch import nn
+
+
+class Index:
+    def __init__(self, encoder, device):
+        self.encoder, self.device = encoder.to(device).eval(), device
+        self.rows = None
+
+    @torch.no_grad()
+    def build(self, loader):
+        rows = [self.encoder(x.to(self.device)) for x in loader]
+        self.rows = torch.cat(rows)
+
+    @torch.no_grad()
+    def search(self, query):
+        return (self.encoder(query.to(self.device)) @ self.rows.T).topk(2).indices.cpu()
+
+
+class Decoder(nn.Module):
+    def __init__(self, width, vocabulary):
+        super().__init__()
+        self.cell, self.out = nn.GRUCell(width, width), nn.Linear(width, vocabulary)
+        self.embed = nn.Embedding(vocabulary, width)
+
+    def forward(self, first, steps):
+        state, token, logits = torch.zeros(len(first), self.cell.hidden_size), first, []
+        for _ in range(steps):
+            state = self.cell(self.embed(token), state)
+            logits.append(self.out(state))
+            token = logits[-1].argmax(dim=-1)
+        return torch.stack(logits, dim=1)
+
+
+@torch.no_grad()
+def ensemble(models, x, device):
+    outputs = []
+    for model in models:
+        model.eval()
+        outputs.append(model(x.to(device)).softmax(dim=-1))
+    return torch.stack(outputs).mean(dim=0).cpu()
+
+
+@torch.inference_mode()
+def generate(model, tokens, steps):
+    model.eval()
+    for _ in range(steps):
+        following = model(tokens[:, -1], 1)[:, -1].argmax(dim=-1, keepdim=True)
+        tokens = torch.cat([tokens, following], dim=1)
+    return tokens.tolist()
+
+
+def drive():
+    device = torch.device("cpu")
+    index = Index(nn.Linear(8, 4), device)
+    index.build([torch.randn(4, 8) for _ in range(3)])
+    decoder = Decoder(8, 16)
+    ensemble([nn.Linear(8, 2), nn.Linear(8, 2)], torch.randn(2, 8), device)
+    return index.search(torch.randn(2, 8)), generate(decoder, torch.zeros(2, 1, dtype=torch.long), 3)

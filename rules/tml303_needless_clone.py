@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchmemlint import knowledge
 from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.fixes import Plan, replace, spell, unwrap_call
-from torchmemlint.flow.consumers import is_fresh, sole_contents
+from torchmemlint.flow.consumers import is_fresh, reading, sole_contents
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.graph import Op, written
 from torchmemlint.flow.patterns import bare, maker, only_reader
@@ -36,8 +37,8 @@ class NeedlessClone(Rule):
     are stored or returned may be kept against later changes: silent.
 
     ## Fix safety
-    Safe where it removes a clone that is only read, or makes the conversion itself the copy (`copy=True`): values,
-    dtype, aliasing and gradients stay. Unsafe where a backup is given back instead of a copy of it, and before `copy_`, which
+    Safe where it removes a clone that only elementwise operators read, or makes the conversion itself the copy (`copy=True`): values,
+    dtype, aliasing and gradients stay. Unsafe before reductions, which round by the order of strides, where a backup is given back instead of a copy of it, and before `copy_`, which
     might read memory that it writes.
 
     ## References
@@ -117,7 +118,10 @@ class NeedlessClone(Rule):
         if _leaf_wanted(op) or not read_in_passing(event, op, source):
             return None
         what = f"one more copy of {shown(event, op.receiver_node)}: the clone is only read, and nothing writes either"
-        return self.finding(event, op.node, what, fix=_unwrapped(op, "remove the clone"))
+        plan = _unwrapped(op, "remove the clone")
+        if plan is not None and not all(knowledge.elementwise(bare(u) or u.name) for u in reading(event.function, op).ops):
+            plan = plan.unsafe("sums over other strides may round differently")
+        return self.finding(event, op.node, what, fix=plan)
 
 
 def _source(op: Op) -> Value | None:

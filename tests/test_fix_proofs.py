@@ -29,7 +29,7 @@ PROGRAMS = {
     ("TML303", "to same type"): "def f(x):\n    return x.clone().to(x.dtype)\n",
     ("TML303", "float"): "def f(x):\n    return x.clone().float()\n",
     ("TML303", "cpu"): "def f(x):\n    return x.detach().clone().cpu()\n",
-    ("TML303", "read"): "def f(x):\n    y = x.clone()\n    return y.clamp(-1, 1), y.sum()\n",
+    ("TML303", "read"): "def f(x):\n    y = x.clone()\n    return y.clamp(-1, 1), y * 2\n",
     ("TML303", "read twice"): "def f(x):\n    y = torch.clone(x) if False else x.clone()\n    return torch.exp(y) * y\n",
     ("TML303", "fresh"): "def f(x):\n    return (torch.sin(x) + 1).clone()\n",
     ("TML304", "order"): "def f(x):\n    return x.clone().detach()\n",

@@ -12,6 +12,7 @@ import torch
 Rule = Callable[[tuple[Any, ...], Any], int]  # (arguments, result) -> bytes
 SPLIT = 512  # values per result from which a reduction over leading dimensions is split into blocks
 MOST_RESULTS = 4096  # with more results than this the device is busy without splitting
+MOST_PARTIAL = 1 << 24  # values that the blocks of a whole device hold at once
 WHOLE_BUFFER = frozenset(  # scalars on the storage of the elementwise buffer: pytorch#185647
     "aten::mse_loss aten::smooth_l1_loss aten::soft_margin_loss aten::binary_cross_entropy".split()
 )
@@ -38,14 +39,24 @@ def _expanded(tensor: torch.Tensor) -> bool:
 
 
 def _blocks(bytes_per_value: int) -> Rule:
-    """Reductions over leading dimensions keep partial results of every block in a buffer as long as the input."""
+    """Reductions over leading dimensions keep the partial results of every block in a buffer, up to the input's length;
+    sums of booleans and short integers are converted to int64 first."""
 
     def rule(args: tuple[Any, ...], result: Any) -> int:
         source, out = args[0], result[0] if isinstance(result, tuple) else result
         kept = out.numel()
+        if not source.is_floating_point() and not source.is_complex():
+            return (
+                source.numel() * 8
+                if source.element_size() < 8 and out.dtype is torch.int64 and bytes_per_value == 8
+                else 0
+            )
+        if out.dtype is torch.float64 and source.dtype is not torch.float64:
+            return int(source.numel()) * 8
         if source.dim() < 2 or not 1 < kept <= MOST_RESULTS or source.numel() < SPLIT * kept or _expanded(source):
             return 0
-        return source.numel() * bytes_per_value if out.shape[-1:] == source.shape[-1:] else 0
+        partial = min(source.numel(), MOST_PARTIAL)
+        return partial * bytes_per_value if out.shape[-1:] == source.shape[-1:] else 0
 
     return rule
 
@@ -67,6 +78,16 @@ def _expanded_gradient(args: tuple[Any, ...], _: Any) -> int:
     return size(args[0]) if _expanded(args[0]) else 0
 
 
+def _flash_backward(args: tuple[Any, ...], _: Any) -> int:
+    """The query's gradient is summed in float32; one value for each row is kept beside it."""
+    gradient, query, statistics = args[0], args[1], args[5]
+    return 4 * int(query.numel()) + size(statistics) + _expanded_gradient((gradient,), None)
+
+
+def _efficient_backward(args: tuple[Any, ...], _: Any) -> int:
+    return 4 * int(args[1].numel()) + 3 * size(args[6]) + _expanded_gradient(args, None)
+
+
 def _other_layout(data: torch.Tensor, weight: torch.Tensor, second: torch.Tensor) -> int:
     """Convolutions in float32 work on channels-last copies of what they read and write."""
     if data.dtype is not torch.float32 or weight.shape[-1] == 1:
@@ -82,9 +103,12 @@ _RULES: dict[str, Rule] = {
     **dict.fromkeys(("sum", "mean", "amax", "amin"), _blocks(8)),
     **dict.fromkeys(("var", "var_mean", "std", "std_mean", "argmax", "argmin"), _blocks(32)),
     **dict.fromkeys(("huber_loss", "mse_loss", "smooth_l1_loss", "_softmax_backward_data", "im2col"), _like_input),
+    "soft_margin_loss": lambda args, _: 3 * size(args[0]),
     "logsumexp": _float_copy,
+    "_scaled_dot_product_flash_attention_backward": _flash_backward,
+    "_scaled_dot_product_efficient_attention_backward": _efficient_backward,
     **dict.fromkeys(("mm", "addmm"), _written_out),
-    "native_layer_norm_backward": _expanded_gradient,
+    **dict.fromkeys(("native_layer_norm_backward", "_fused_rms_norm_backward"), _expanded_gradient),
     "convolution": lambda args, result: _other_layout(args[0], args[1], result),
     "convolution_backward": lambda args, _: _other_layout(args[0], args[2], args[1]),
     "randperm": _sort_buffers,

@@ -103,7 +103,6 @@ _CALLS: dict[Any, Callable[..., Any]] = {
     torch.Tensor.tolist: _tolist,
     torch.Tensor.__deepcopy__: _deepcopy,
     torch.Tensor.pin_memory: lambda tensor, *_: tensor,
-    torch.nn.functional.scaled_dot_product_attention: _attention,
 }
 
 
@@ -144,6 +143,21 @@ _SHAPES: dict[Any, Callable[..., Any]] = {  # results whose shape depends on val
 }
 
 
+def _gradients_meet(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Does autograd add up two gradients of one tensor? For plain tensors it adds in place where nobody else has the
+    first one's storage; for fake ones it never does."""
+    if torch._C._current_graph_task_id() == -1 or torch.is_grad_enabled() or kwargs:
+        return False
+    node = torch._C._current_autograd_node()
+    if isinstance(node, torch.autograd.function.BackwardCFunction) or not all(
+        isinstance(a, torch.Tensor) for a in args
+    ):
+        return False
+    first, second = args
+    mine = torch._C._storage_Use_Count(first.untyped_storage()._cdata) == 2  # the tensor's and this call's
+    return mine and first.shape == second.shape and first.is_contiguous()
+
+
 class _Storages(TorchDispatchMode):
     """Books the results of every operator, and what the device's kernel takes beside them."""
 
@@ -159,6 +173,8 @@ class _Storages(TorchDispatchMode):
         answer = _ANSWERS.get(func)
         if answer is not None:
             return answer(*args)
+        if func is aten.add.Tensor and _gradients_meet(args, kwargs):
+            return args[0]
         if func is aten._to_copy.default and getattr(args[0], "constant", None) is not None:
             args[0].constant = None  # else its value is computed on the device, which can't
         if func._schema.name.startswith(_FUSED_STEPS):
@@ -201,6 +217,7 @@ class VirtualMeter:
     def __init__(self, limit: int | None = None) -> None:
         self.ledger = Ledger(limit)
         self.device = virtual_device.install()
+        torch.nn.functional.scaled_dot_product_attention = _attention  # modes don't see calls inside torch's functions
         self._contexts = contextlib.ExitStack()
 
     def __enter__(self) -> VirtualMeter:

@@ -15,7 +15,7 @@ from torch import nn
 NAME = "vgpu"
 _NARROW = "linear matmul mm bmm addmm baddbmm addbmm convolution conv1d conv2d conv3d prelu".split()
 _WIDE = "cross_entropy_loss nll_loss mse_loss huber_loss l1_loss log_softmax softmax layer_norm pow".split()
-_ONE_KERNEL = "silu_backward mish_backward".split()  # operators that CUDA does not take to pieces
+_ONE_KERNEL = "silu_backward mish_backward _fused_rms_norm".split()  # operators that CUDA does not take to pieces
 _keep: list[Any] = []  # libraries unregister their kernels when they are collected
 _casts: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
 
@@ -68,6 +68,7 @@ def install() -> torch.device:
     _install_autocast()
     _install_kernels()
     nn.Module._apply = _apply  # type: ignore[method-assign]
+    _let_optimizers_fuse()
     return torch.device(NAME)
 
 
@@ -78,6 +79,14 @@ def _install_kernels() -> None:
         with contextlib.suppress(RuntimeError, AttributeError):
             library.impl(name, _never_run, "PrivateUse1")
     _keep.append(library)
+
+
+def _let_optimizers_fuse() -> None:
+    """Optimizers take their foreach path for plain tensors only; on the real device the parameters are that."""
+    from torch._subclasses import FakeTensor
+    from torch.optim import optimizer
+
+    optimizer._foreach_supported_types.append(FakeTensor)
 
 
 def _never_run(*_: Any, **__: Any) -> Any:

@@ -1,7 +1,7 @@
 """Which lines changed since a revision, as git tells; for `check --diff-base`."""
 
 # Paths are strings here, spelled as the user spelled them.
-# ruff: noqa: PTH100, PTH110, PTH112, PTH118, PTH120
+# ruff: noqa: PTH118
 
 from __future__ import annotations
 

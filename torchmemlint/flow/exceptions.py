@@ -65,4 +65,5 @@ def _runs_model(flow: FunctionFlow, op: Op, depth: int) -> bool:
 
 def _applies_parameter(flow: FunctionFlow, op: Op) -> bool:
     """A call of one of the function's own parameters: a model that it was given."""
-    return op.name == "?call" and op.callee in {p.name for p in flow.info.parameters}
+    called = op.name == "?call" and op.depth == 0 and bool(op.arguments)
+    return called and op.callee in {p.name for p in flow.info.parameters}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchmemlint.flow.exceptions import works
 from torchmemlint.flow.graph import Argument, Op, Sink, closure
 from torchmemlint.flow.values import Fact, Kind, Value
 
@@ -132,7 +133,7 @@ def _held(user: Op) -> bool:
 
 def repeated(flow: FunctionFlow, op: Op) -> str | None:
     """Is a hook registered again and again on one and the same object: "loop", "call", or None?"""
-    if set(op.loops) - _fresh_loops(_roots(op), op.loops):
+    if _steps(flow, set(op.loops) - _fresh_loops(_roots(op), op.loops)):
         return "loop"
     if not flow.info.name or _made_here(op):
         return None
@@ -167,6 +168,11 @@ def _fresh_loops(roots: Iterable[Op], around: tuple[int, ...]) -> set[int]:
     return loops
 
 
+def _steps(flow: FunctionFlow, loops: set[int]) -> bool:
+    """Does one of the loops run a model? A loop that does not sets something up, once."""
+    return any(op.name in ("step", "batch") or works(flow, op) for op in flow.ops if loops.intersection(op.loops))
+
+
 def _made_here(op: Op) -> bool:
     """Is the hooked object made by the function itself?"""
     return not any(root.name in ("param", "load") for root in _roots(op))
@@ -179,7 +185,7 @@ def _called_again(flow: FunctionFlow, op: Op, depth: int) -> bool:
         bound = flow.program.callers.bound(flow.info, site.op)
         given = [bound[i] for i in positions if i < len(bound)]
         makers = _behind(maker for a in given if a is not None for maker in a.value.defs)
-        if set(site.op.loops) - _fresh_loops(makers, site.op.loops):
+        if _steps(site.flow, set(site.op.loops) - _fresh_loops(makers, site.op.loops)):
             return True
         own = bool(makers) and all(maker.name in SELECTING | {"param"} for maker in makers)
         if depth and own and not site.op.loops and _called_again(site.flow, site.op, depth - 1):

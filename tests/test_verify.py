@@ -46,8 +46,12 @@ FREED = "kept.append(step(device, seed).sum())"
 TOTAL = "total += float(step(device, seed).sum())"
 SABOTAGE = {
     "right": ("", "", "confirmed", ""),
-    "good_is_bad": (TOTAL, "k = globals().setdefault('k', []); k.append(step(device, seed)); total += float(k[-1].sum())",
-                    "refuted", "effect"),
+    "good_is_bad": (
+        TOTAL,
+        "k = globals().setdefault('k', []); k.append(step(device, seed)); total += float(k[-1].sum())",
+        "refuted",
+        "effect",
+    ),
     "bad_is_good": (KEPT, FREED, "refuted", "effect"),
     "claim_doubled": ('CLAIM = "4 MiB"', 'CLAIM = "8 MiB"', "refuted", "amount"),
     "result_changed": ("return total", "return total + 1000", "refuted", "result"),
@@ -78,7 +82,9 @@ def verify(*arguments: str | Path, cwd: Path) -> tuple[int, dict[str, Any], str]
 
 
 @pytest.fixture(scope="module", params=["cpu", "virtual"])
-def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, int, dict[str, Any], str]:
+def run(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[str, int, dict[str, Any], str]:
     folder = tmp_path_factory.mktemp("sabotage")
     for name in SABOTAGE:
         (folder / f"{name}.py").write_text(sabotaged(name), encoding="utf-8")

@@ -92,8 +92,16 @@ def test_repeats_that_differ_are_inconclusive() -> None:
 
 @pytest.mark.parametrize(
     ("claim", "verdict"),
-    [("3x", CONFIRMED), ("3.2×", CONFIRMED), ("6x", REFUTED), ("1.5x", REFUTED), ("16 MiB", CONFIRMED)]
-    + [("32 MiB", REFUTED), ("0.0156 GiB", CONFIRMED), ("a lot", INCONCLUSIVE)],
+    [
+        ("3x", CONFIRMED),
+        ("3.2×", CONFIRMED),
+        ("6x", REFUTED),
+        ("1.5x", REFUTED),
+        ("16 MiB", CONFIRMED),
+        ("32 MiB", REFUTED),
+        ("0.0156 GiB", CONFIRMED),
+        ("a lot", INCONCLUSIVE),
+    ],
 )
 def test_a_claimed_amount_is_compared(claim: str, verdict: str) -> None:
     assert amount_claim(claim, "peak", usage(24 * MIB), usage(8 * MIB)).verdict == verdict

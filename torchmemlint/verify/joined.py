@@ -70,7 +70,7 @@ def lines_of(record: dict[str, Any]) -> dict[tuple[str, int], Line]:
 def growth(sizes: Sequence[int]) -> int:
     """The highest climb of the floor, which is the least of a few neighbouring samples: what each step takes and gives
     back lies above the floor. A climb of less than RISES stairs is something that was made once."""
-    width = max(2, len(sizes) // 24)
+    width = max(2, len(sizes) // 8)
     floors = [min(sizes[i : i + width]) for i in range(len(sizes) - width + 1)]
     best = rises = start = 0
     for before, after in zip([0, *floors], floors):

@@ -89,7 +89,7 @@ class Account:
         self.most: dict[str, int] = {}
         self.lines: dict[str, int] = {}
         self.samples: list[dict[str, int]] = []
-        self._every = 1
+        self._every, self._since = 4096, 0  # bytes allocated between samples; since the last one
 
     def change(self, stack: Lines, size: int) -> None:
         """Book an allocation, or with a negative size a release."""
@@ -104,10 +104,12 @@ class Account:
             self.at_peak[stack] = self.at_peak.get(stack, 0) - size
         self.peak = max(self.peak, self.live)
         self.events += 1
-        if self.events % self._every == 0:
+        self._since += max(size, 0)
+        if self._since >= self._every:
             self._sample()
 
     def _sample(self) -> None:
+        self._since = 0
         self.samples.append({line: size for line, size in self.lines.items() if size})
         if len(self.samples) > SAMPLES:
             self.samples = self.samples[1::2]

@@ -105,8 +105,16 @@ def check(**options: Any) -> None:
         sys.exit(run(Options(**options)))
 
 
+def _complete_code(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Codes and names of rules, for shells."""
+    from torchmemlint.loader import load_rules
+
+    words = [word for rule in load_rules() for word in (rule.code, rule.name)]
+    return [word for word in words if word.lower().startswith(incomplete.lower())]
+
+
 @main.command()
-@click.argument("code")
+@click.argument("code", shell_complete=_complete_code)
 def explain(code: str) -> None:
     """Explain a rule: what it finds, why that costs memory, an example."""
     from torchmemlint.explain import explanation

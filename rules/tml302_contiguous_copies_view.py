@@ -20,12 +20,13 @@ class ContiguousCopiesView(Rule):
 
     ## What it does
     Reports `.contiguous()` on a sliced, transposed, permuted or expanded view when each operator that reads the result
-    works on strided tensors, and neither the copy nor its source is written afterwards; and of logits whose last position
-    is cut off before `cross_entropy`, where shifting the labels needs no copy.
+    works on strided tensors, and neither the copy nor its source is written afterwards; and of logits whose last
+    position is cut off before `cross_entropy`, where shifting the labels needs no copy.
 
     ## Why it costs memory
     One whole extra copy of the view is allocated, and of an expanded view one as large as the expansion: measured, 17
-    times the peak before a batched product in inference, twice before elementwise operators, 1.5 times for shifted logits.
+    times the peak before a batched product in inference, twice before elementwise operators, 1.5 times for shifted
+    logits.
 
     ## Known limits
     Consumers that are not known to take strides (custom kernels, collectives, `view`, code out of sight) keep the rule
@@ -73,7 +74,9 @@ def _severity(op: Op, found: Reading) -> Severity | None:
         return None
     if any(knowledge.accepts_strides(name) != "yes" for name in names):
         return None
-    if "linear" in names and any(op in (input_of(user) or op.value).defs for user in found.ops if bare(user) == "linear"):
+    if "linear" in names and any(
+        op in (input_of(user) or op.value).defs for user in found.ops if bare(user) == "linear"
+    ):
         return None  # it copies a strided input itself
     plain = all(knowledge.reads_expanded(name) or name in ("einsum", "mm", "addmm") for name in names)
     return Severity.WARNING if plain and not ("matmul" in names and _four_dimensional(op)) else Severity.HINT

@@ -15,8 +15,17 @@ from torchmemlint.flow.values import Fact, Kind, Value
 
 from ._copies import read_in_passing, shown
 
-DTYPES = {"float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16", "long": "int64",
-          "int": "int32", "bool": "bool", "short": "int16", "byte": "uint8"}
+DTYPES = {
+    "float": "float32",
+    "double": "float64",
+    "half": "float16",
+    "bfloat16": "bfloat16",
+    "long": "int64",
+    "int": "int32",
+    "bool": "bool",
+    "short": "int16",
+    "byte": "uint8",
+}
 MOVES = {"cpu": '"cpu"', "cuda": '"cuda"'}
 
 
@@ -37,9 +46,10 @@ class NeedlessClone(Rule):
     are stored or returned may be kept against later changes: silent.
 
     ## Fix safety
-    Safe where it removes a clone that only elementwise operators read, or makes the conversion itself the copy (`copy=True`): values,
-    dtype, aliasing and gradients stay. Unsafe before reductions, which round by the order of strides, where a backup is given back instead of a copy of it, and before `copy_`, which
-    might read memory that it writes.
+    Safe where it removes a clone that only elementwise operators read, or makes the conversion itself the copy
+    (`copy=True`): values, dtype, aliasing and gradients stay. Unsafe before reductions, which round by the order of
+    strides, where a backup is given back instead of a copy of it, and before `copy_`, which might read memory that it
+    writes.
 
     ## References
     - PyTorch documentation, `torch.Tensor.clone`, `torch.Tensor.to`
@@ -119,7 +129,9 @@ class NeedlessClone(Rule):
             return None
         what = f"one more copy of {shown(event, op.receiver_node)}: the clone is only read, and nothing writes either"
         plan = _unwrapped(op, "remove the clone")
-        if plan is not None and not all(knowledge.elementwise(bare(u) or u.name) for u in reading(event.function, op).ops):
+        if plan is not None and not all(
+            knowledge.elementwise(bare(u) or u.name) for u in reading(event.function, op).ops
+        ):
             plan = plan.unsafe("sums over other strides may round differently")
         return self.finding(event, op.node, what, fix=plan)
 
@@ -140,8 +152,11 @@ def _gradient(source: Value) -> bool:
 def _is_copy(value: Value) -> bool:
     """Is the value a copy of its own, shared with nobody?"""
     made = maker(value)
-    return made is not None and made.name in ("torch.clone", "copy") and all(
-        user.name in ("store", "iter", "item", "read") for user in made.consumers)
+    return (
+        made is not None
+        and made.name in ("torch.clone", "copy")
+        and all(user.name in ("store", "iter", "item", "read") for user in made.consumers)
+    )
 
 
 def _shares(source: Value, target: Value | None) -> bool:
@@ -157,7 +172,9 @@ def _leaf_wanted(op: Op) -> bool:
 
 
 def _unwrapped(op: Op, title: str) -> Plan | None:
-    return Plan(title, unwrap_call(op.node).steps) if op.name == "torch.clone" and op.receiver_node is not None else None
+    return (
+        Plan(title, unwrap_call(op.node).steps) if op.name == "torch.clone" and op.receiver_node is not None else None
+    )
 
 
 def _conversion(event: OpClosed, op: Op, user: Op) -> Plan | None:
@@ -178,4 +195,3 @@ def _conversion(event: OpClosed, op: Op, user: Op) -> Plan | None:
     if spelled is None:
         return None
     return Plan("let the conversion copy", replace(user.node, source, f".to({spelled}, copy=True)").steps)
-

@@ -68,7 +68,10 @@ class RepeatInsteadOfExpand(Rule):
         if _read_expanded(found):
             yield self._finding(event, sure, _expanded(op, counts, stretched) if sure else None)
         elif stretched == [0] and len(counts) > 1 and _fed_to_forward(found):
-            what = f"every row repeats {shown(event, op.receiver_node)}: a forward on one row gives the same, n times smaller"
+            what = (
+                f"every row repeats {shown(event, op.receiver_node)}: a forward on one row gives the "
+                "same, n times smaller"
+            )
             yield self.finding(event, place(op), what, severity=Severity.HINT)
 
     @on(OpClosed, "torch.repeat_interleave")
@@ -124,8 +127,11 @@ class RepeatInsteadOfExpand(Rule):
 
 def _read_expanded(found: Reading) -> bool:
     """Do all readers take stride 0?"""
-    return not found.escapes and bool(found.readers) and all(
-        knowledge.reads_expanded(bare(user) or user.name) for user in found.ops)
+    return (
+        not found.escapes
+        and bool(found.readers)
+        and all(knowledge.reads_expanded(bare(user) or user.name) for user in found.ops)
+    )
 
 
 def _fed_to_forward(found: Reading) -> bool:

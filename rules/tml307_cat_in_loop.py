@@ -50,12 +50,21 @@ class CatInLoop(Rule):
 
 def _verdict(found: Growth) -> tuple[Severity, str]:
     if found.how == "call":
-        return Severity.HINT, "each call joins the whole cache anew while the caller holds the old one: two of them at the peak"
+        return (
+            Severity.HINT,
+            "each call joins the whole cache anew while the caller holds the old one: two of them at the peak",
+        )
     if found.how == "attribute":
-        return Severity.HINT, "each call copies all that was collected so far: the old and the new tensor are alive together"
+        return (
+            Severity.HINT,
+            "each call copies all that was collected so far: the old and the new tensor are alive together",
+        )
     if found.thrown and found.used:
         return Severity.HINT, "the concatenation of the last iteration is read by nobody"
     if found.used or found.small or found.bounded:
         return Severity.HINT, "each iteration copies all earlier ones: a tensor of the final size can be filled instead"
     severity = Severity.WARNING if found.computed else Severity.HINT
-    return severity, "each iteration copies all earlier ones and holds both: collect in a list and join once after the loop"
+    return (
+        severity,
+        "each iteration copies all earlier ones and holds both: collect in a list and join once after the loop",
+    )

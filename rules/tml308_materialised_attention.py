@@ -38,8 +38,6 @@ class MaterialisedAttention(Rule):
     words = frozenset({"softmax", "Softmax", "self"})
     needs = (frozenset("matmul bmm einsum baddbmm transpose permute t T mT swapaxes".split()),)
     file_words = frozenset({"softmax", "Softmax"})
-    roles = frozenset({"forward", "function"})
-    file_words = frozenset({"softmax", "Softmax", "softmax2d"})
     roles = frozenset({"module", "forward", "function"})
 
     @on(OpClosed, "torch.softmax", "module")

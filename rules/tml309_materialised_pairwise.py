@@ -7,7 +7,7 @@ from torchmemlint.fixes import Plan, replace
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.graph import Op
 from torchmemlint.flow.layout import broadcast_against, units
-from torchmemlint.flow.patterns import bare, back, maker, number, only_reader, operands, sign
+from torchmemlint.flow.patterns import back, bare, maker, number, only_reader, operands, sign
 from torchmemlint.flow.values import Value
 
 EVEN = frozenset({"pow", "square", "abs", "norm"})
@@ -20,16 +20,16 @@ class MaterialisedPairwise(Rule):
 
     ## What it does
     Reports (n, 1, d) − (1, m, d) whose squares or absolute values are summed over a dimension (`torch.cdist` does it),
-    (n, 1, d) · (1, m, d) summed over a dimension (a matrix product), `cosine_similarity` and `pairwise_distance` of such
-    operands; as a hint, a product with an expanded factor that is summed.
+    (n, 1, d) · (1, m, d) summed over a dimension (a matrix product), `cosine_similarity` and `pairwise_distance` of
+    such operands; as a hint, a product with an expanded factor that is summed.
 
     ## Why it costs memory
     The difference has d times the elements of the result, its square once more, and autograd saves them: measured, 62
     times the peak of `cdist` in inference, 26 times in training; 33 times that of the product, 96 times for the cosine.
 
     ## Known limits
-    Which dimensions have size one is known from `unsqueeze`, `[:, None]` and literal sizes; elsewhere silent. With two or
-    three coordinates the waste is as small as they are few.
+    Which dimensions have size one is known from `unsqueeze`, `[:, None]` and literal sizes; elsewhere silent. With
+    two or three coordinates the waste is as small as they are few.
 
     ## Fix safety
     Unsafe: results are equal up to rounding; the gradient of `cdist` at equal rows is zero where a square root's is not
@@ -61,7 +61,10 @@ class MaterialisedPairwise(Rule):
         if pairs and not _over_unit(summed, values):
             yield self._pairs(event, kind, values)
         elif kind == "*" and any(_expanded(v) for v in values):
-            what = "an expanded factor is multiplied into a tensor of full size that is summed: a matrix product stores no such tensor"
+            what = (
+                "an expanded factor is multiplied into a tensor of full size that is summed: a matrix "
+                "product stores no such tensor"
+            )
             yield self.finding(event, op.node, what, severity=Severity.HINT)
 
     @on(OpClosed, "torch.cosine_similarity", "torch.pairwise_distance")

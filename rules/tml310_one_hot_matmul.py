@@ -66,7 +66,10 @@ class OneHotMatmul(Rule):
         changed = [op for op in upstream_within(given.value, TABLE_OPS) if _of_full_size(op)]
         for op in changed:
             if _only_looked_up(op, {event.op, *changed}):
-                what = "the whole table is written once more to look up a few of its rows: look up first, then change the rows"
+                what = (
+                    "the whole table is written once more to look up a few of its rows: look up first, "
+                    "then change the rows"
+                )
                 yield self.finding(event, op.node, what)
                 return
 
@@ -90,10 +93,21 @@ def _of_full_size(op: Op) -> bool:
 
 
 def _is_table(value: Value) -> bool:
-    return any(op.name == "load" and op.path is not None and "." in op.path or op.name == "arith" and
-               any(_is_table(v) for v in operands(op)) for op in value.defs)
+    return any(
+        op.name == "load"
+        and op.path is not None
+        and "." in op.path
+        or op.name == "arith"
+        and any(_is_table(v) for v in operands(op))
+        for op in value.defs
+    )
 
 
 def _only_looked_up(op: Op, allowed: set[Op]) -> bool:
-    return all(user in allowed or knowledge.operator(bare(user)) is not None and user.value.kind is op.value.kind and
-               bare(user) in TABLE_OPS for user in op.consumers)
+    return all(
+        user in allowed
+        or knowledge.operator(bare(user)) is not None
+        and user.value.kind is op.value.kind
+        and bare(user) in TABLE_OPS
+        for user in op.consumers
+    )

@@ -7,7 +7,7 @@ from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.fixes import Plan, combine, replace, set_keyword, spell, unwrap_call
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.graph import Op
-from torchmemlint.flow.patterns import bare, comparison, infinite, maker, number, only_reader, sides
+from torchmemlint.flow.patterns import bare, comparison, infinite, number, only_reader, sides
 from torchmemlint.flow.tensors import dtype_of
 from torchmemlint.flow.values import Kind
 
@@ -24,8 +24,8 @@ class NeedlessUpcast(Rule):
 
     ## What it does
     Reports `.float()` / `.double()` of a tensor of which only a few elements are then read (`gather`), or that is
-    converted back after a `masked_fill` with infinity; the sum of a truth tensor that is only compared with zero or its number of elements; and, as a hint, a conversion before
-    `softmax` or `log_softmax`, which take `dtype=`.
+    converted back after a `masked_fill` with infinity; the sum of a truth tensor that is only compared with zero or
+    its number of elements; and, as a hint, a conversion before `softmax` or `log_softmax`, which take `dtype=`.
 
     ## Why it costs memory
     The conversion writes a second tensor of twice the bytes (logits in bfloat16 converted whole: 1.75 times the peak).
@@ -57,12 +57,17 @@ class NeedlessUpcast(Rule):
             return
         source = shown(event, op.receiver_node, "the whole tensor")
         if _only_selected(op):
-            what = f"{source} is converted as a whole though only selected elements are read: select first, then convert"
+            what = (
+                f"{source} is converted as a whole though only selected elements are read: select first, then convert"
+            )
             yield self.finding(event, op.node, what, severity=_known_narrow(op))
             return
         user = only_reader(op)
         if user is not None and _fills_with_infinity(user) and _back_again(only_reader(user)):
-            what = f"{source} is converted and converted back around `{bare(user)}`, which computes nothing: two more copies"
+            what = (
+                f"{source} is converted and converted back around `{bare(user)}`, which computes nothing: "
+                "two more copies"
+            )
             yield self.finding(event, op.node, what)
         elif user is not None and bare(user) in FUSED and user.receiver_node is op.node and user.name != "?call":
             what = f"one more copy of {source} in the wider type: `{bare(user)}` converts by itself with `dtype=`"
@@ -169,4 +174,6 @@ def _counts_same(op: Op, total: Op) -> bool:
     if parts is None or total.receiver is None or total.receiver_node is None:
         return False
     sizes = [u for maker_ in total.receiver.defs for u in maker_.uses if bare(u) == "numel" and u.node is parts[1]]
-    return bool(sizes) and sizes[0].receiver_node is not None and sizes[0].receiver_node.deep_equals(total.receiver_node)
+    return (
+        bool(sizes) and sizes[0].receiver_node is not None and sizes[0].receiver_node.deep_equals(total.receiver_node)
+    )

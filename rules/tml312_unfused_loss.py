@@ -6,7 +6,7 @@ from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.fixes import Plan, replace, spell
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.graph import Op
-from torchmemlint.flow.patterns import bare, input_of, is_module, maker, only_reader
+from torchmemlint.flow.patterns import input_of, is_module, maker, only_reader
 from torchmemlint.flow.values import Value
 
 from ._copies import shown
@@ -16,8 +16,8 @@ class UnfusedLoss(Rule):
     """A loss is computed from probabilities that are written out first.
 
     ## What it does
-    Reports a sigmoid that only `binary_cross_entropy` reads, a softmax or sigmoid that only a logarithm reads; as hints,
-    a log-softmax that only `nll_loss` reads or of which one column a row is read.
+    Reports a sigmoid that only `binary_cross_entropy` reads, a softmax or sigmoid that only a logarithm reads; as
+    hints, a log-softmax that only `nll_loss` reads or of which one column a row is read.
 
     ## Why it costs memory
     Probabilities and logarithm are one saved activation each where the fused form saves one: sigmoid and
@@ -41,7 +41,6 @@ class UnfusedLoss(Rule):
     words = frozenset("log binary_cross_entropy nll_loss log_softmax gather self criterion BCELoss NLLLoss".split())
     file_words = frozenset("softmax sigmoid log_softmax Softmax Sigmoid LogSoftmax".split())
     roles = frozenset({"module", "forward", "function"})
-    file_words = frozenset("binary_cross_entropy BCELoss nll_loss NLLLoss log".split())
 
     @on(OpClosed, "torch.log")
     def logarithm(self, event: OpClosed) -> Iterator[Finding]:
@@ -63,7 +62,9 @@ class UnfusedLoss(Rule):
         made = _maker(input_of(op))
         if made is None or not _named(made, "sigmoid", "Sigmoid") or only_reader(made) is not op:
             return
-        what = "the sigmoid is saved besides the loss's own tensors: `binary_cross_entropy_with_logits` takes the logits"
+        what = (
+            "the sigmoid is saved besides the loss's own tensors: `binary_cross_entropy_with_logits` takes the logits"
+        )
         yield self.finding(event, op.node, what, fix=_with_logits(event, op, made))
 
     @on(OpClosed, "torch.nll_loss", "module")
@@ -85,8 +86,10 @@ class UnfusedLoss(Rule):
         made = _maker(op.receiver)
         if made is None or not _named(made, "log_softmax", "LogSoftmax") or only_reader(made) is not op:
             return
-        what = f"all of {shown(event, made.receiver_node, 'the rows')} is normalised and kept to read one column a row: " \
-            "`cross_entropy` with `reduction=\"none\"`, or the gathered column minus `logsumexp`"
+        what = (
+            f"all of {shown(event, made.receiver_node, 'the rows')} is normalised and kept to read one column a row: "
+            '`cross_entropy` with `reduction="none"`, or the gathered column minus `logsumexp`'
+        )
         yield self.finding(event, op.node, what, severity=Severity.HINT)
 
 

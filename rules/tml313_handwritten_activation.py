@@ -9,23 +9,30 @@ from torchmemlint.flow.formulas import Formula, formula
 from torchmemlint.flow.graph import Op
 
 NORMS = frozenset({"layer_norm", "rms_norm"})
-CALLS = {"silu": "silu", "mish": "mish", "gelu": "gelu", "gelu-tanh": "gelu", "softplus": "softplus", "sigmoid": "sigmoid"}
+CALLS = {
+    "silu": "silu",
+    "mish": "mish",
+    "gelu": "gelu",
+    "gelu-tanh": "gelu",
+    "softplus": "softplus",
+    "sigmoid": "sigmoid",
+}
 
 
 class HandwrittenActivation(Rule):
     """An activation or normalisation is written out of primitives, each of which saves its operands.
 
     ## What it does
-    Reports x · sigmoid(x) (`silu`), the two forms of gelu, x · tanh(softplus(x)) (`mish`), log(1 + exp(x)) (`softplus`) and
-    1 / (1 + exp(−x)) (`sigmoid`); as hints, layer norm and root-mean-square norm.
+    Reports x · sigmoid(x) (`silu`), the two forms of gelu, x · tanh(softplus(x)) (`mish`), log(1 + exp(x))
+    (`softplus`) and 1 / (1 + exp(−x)) (`sigmoid`); as hints, layer norm and root-mean-square norm.
 
     ## Why it costs memory
     Every primitive writes a tensor of the input's size and saves operands for its own backward; the built-in saves its
     input. Measured peaks in training: gelu 3.5 times the built-in's, silu 2.5, layer norm and rms norm 2.
 
     ## Known limits
-    Formulas that differ from the built-in (other constants, a standard deviation with its ε outside) are silent, or hints
-    for norms. Intermediates that are used elsewhere: silent.
+    Formulas that differ from the built-in (other constants, a standard deviation with its ε outside) are silent, or
+    hints for norms. Intermediates that are used elsewhere: silent.
 
     ## Fix safety
     Unsafe: results are equal up to rounding, and softplus turns linear above its threshold.
@@ -48,10 +55,16 @@ class HandwrittenActivation(Rule):
             return
         if found.name in NORMS:
             close_to = "written out" if found.exact else "written out, but for its ε"
-            what = f"`{found.name}` {close_to}: each step writes and saves a tensor of the input's size, the built-in its input"
+            what = (
+                f"`{found.name}` {close_to}: each step writes and saves a tensor of the input's size, the "
+                "built-in its input"
+            )
             yield self.finding(event, event.op.node, what, severity=Severity.HINT)
             return
-        what = f"`{CALLS[found.name]}` written out: {len(found.parts)} more tensors of the input's size are made, most of them saved"
+        what = (
+            f"`{CALLS[found.name]}` written out: {len(found.parts)} more tensors of the input's size are "
+            "made, most of them saved"
+        )
         yield self.finding(event, event.op.node, what, fix=_call(event, event.op, found))
 
 

@@ -47,7 +47,10 @@ class ConstantRebuiltInForward(Rule):
         source = op if op.name == "torch.eye" else maker(op.receiver) if op.receiver is not None else None
         if source is None or not fixed_size(event.function, source):
             return
-        what = "each call allocates this constant anew; a buffer made in the constructor is allocated once for all layers and calls"
+        what = (
+            "each call allocates this constant anew; a buffer made in the constructor is allocated once "
+            "for all layers and calls"
+        )
         yield self.finding(event, op.node, what)
 
     @on(OpClosed, "register_buffer")
@@ -58,6 +61,8 @@ class ConstantRebuiltInForward(Rule):
         made = back(given.value, VIEWS) if given is not None else None
         if made is None or not square_mask(made) or flag(op, "persistent") is False:
             return
-        what = "a float for each pair of positions is kept in every layer and checkpoint: a shared, non-persistent mask of " \
-            "truth values takes a quarter of one"
+        what = (
+            "a float for each pair of positions is kept in every layer and checkpoint: a shared, non-persistent mask "
+            "of truth values takes a quarter of one"
+        )
         yield self.finding(event, op.node, what)

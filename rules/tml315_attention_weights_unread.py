@@ -36,7 +36,6 @@ class AttentionWeightsUnread(Rule):
     words = frozenset({"self", "MultiheadAttention"})
     file_words = frozenset({"MultiheadAttention"})
     roles = frozenset({"module", "forward", "function"})
-    file_words = frozenset({"MultiheadAttention"})
 
     @on(OpClosed, "module")
     def check(self, event: OpClosed) -> Iterator[Finding]:
@@ -50,7 +49,9 @@ class AttentionWeightsUnread(Rule):
         weights, output = parts.get("module.weights"), parts.get("module.output")
         if weights is None or output is None or weights.consumers or _read_as_pair(op, weights, output):
             return
-        what = "the weights are unread: `need_weights=False` lets the fused kernel run, which stores no length² per head"
+        what = (
+            "the weights are unread: `need_weights=False` lets the fused kernel run, which stores no length² per head"
+        )
         plan = set_keyword(op.node, "need_weights", "False")
         reason = "the second result becomes None, and the first rounds differently"
         yield self.finding(event, op.node, what, fix=Plan("turn the weights off", plan.steps, False, reason))

@@ -66,7 +66,10 @@ class FullMatricesUnread(Rule):
         if mode is None or text_of(mode.node) != "complete" or len(parts) != 2 or _whole(op, parts):
             return
         if _leading(parts[0], 1) and (parts[0].consumers or parts[1].consumers):
-            what = "the complete square basis is computed of which leading columns are read: the reduced mode makes no more"
+            what = (
+                "the complete square basis is computed of which leading columns are read: the reduced "
+                "mode makes no more"
+            )
             plan = _reduced(op, "mode", '"reduced"') if mode.name is not None else None
             yield self.finding(event, op.node, what, fix=plan)
 

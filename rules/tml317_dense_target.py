@@ -50,7 +50,10 @@ class DenseTarget(Rule):
             return
         readers = _readers(event, op)
         if readers and all(map(_as_target, readers)):
-            what = "a number for each class is written where one index says the same: the target is as large as the predictions"
+            what = (
+                "a number for each class is written where one index says the same: the target is as "
+                "large as the predictions"
+            )
             yield self.finding(event, op.node, what)
 
 

@@ -23,12 +23,12 @@ class DeepCopiedState(Rule):
     only saved or loaded into a module, and a `pickle` round trip of either.
 
     ## Why it costs memory
-    Every tensor is copied on its own device: one more set of parameters, with Adam's state three. `torch.save` reads the
-    tensors where they are, and `load_state_dict` copies their values into the module's own.
+    Every tensor is copied on its own device: one more set of parameters, with Adam's state three. `torch.save` reads
+    the tensors where they are, and `load_state_dict` copies their values into the module's own.
 
     ## Known limits
-    Copies that are kept, returned or given to code out of sight are silent, except `asdict`, whose depth is seldom meant.
-    The state of an optimizer is loaded by reference: a copy of it is needed.
+    Copies that are kept, returned or given to code out of sight are silent, except `asdict`, whose depth is seldom
+    meant. The state of an optimizer is loaded by reference: a copy of it is needed.
 
     ## Fix safety
     Unsafe: hooks of the module may write the tensors that they load.
@@ -51,7 +51,10 @@ class DeepCopiedState(Rule):
             return
         if op.callee in ("dataclasses.asdict", "dataclasses.astuple"):
             if _holds_state(given.value):
-                what = f"each tensor in {shown(event, given.node)} is copied on its device: a dict of its fields refers to them"
+                what = (
+                    f"each tensor in {shown(event, given.node)} is copied on its device: a dict of its "
+                    "fields refers to them"
+                )
                 yield self.finding(event, op.node, what)
         elif op.callee == "copy.deepcopy":
             yield from self._deep(event, op)
@@ -71,10 +74,12 @@ class DeepCopiedState(Rule):
         if not undisturbed(event.function, op, found.ops):
             return
         loads = [u for u in found.ops if u.name == "load_state_dict"]
-        if any(u.receiver is None or u.receiver.kind is not Kind.MODULE or any(a.name == "assign" for a in u.arguments)
-               for u in loads):
+        if any(
+            u.receiver is None or u.receiver.kind is not Kind.MODULE or any(a.name == "assign" for a in u.arguments)
+            for u in loads
+        ):
             return
-        if not loads and not _is_state(given.value) and not (given.value.kind is Kind.MODULE):
+        if not loads and not _is_state(given.value) and given.value.kind is not Kind.MODULE:
             return
         use = "loading copies the values once more" if loads else "saving reads the tensors where they are"
         what = f"{shown(event, given.node)} is copied tensor by tensor on its device: {use}"
@@ -101,4 +106,6 @@ def _holds_state(value: Value) -> bool:
     made = maker(value)
     if made is None or made.name != "construct":
         return False
-    return any(_is_state(a.value) or a.value.kind in (Kind.TENSOR, Kind.MODULE) and not a.value.weak for a in made.arguments)
+    return any(
+        _is_state(a.value) or a.value.kind in (Kind.TENSOR, Kind.MODULE) and not a.value.weak for a in made.arguments
+    )

@@ -20,8 +20,8 @@ class ScaledAfterExpand(Rule):
     """Work is done on a large tensor where doing it on the small one, before or after, gives the same.
 
     ## What it does
-    Reports arithmetic of an expanded view with a number (scale first, then expand), rows copied by an index of which only
-    one column each is read (index both at once), and `interpolate` of all channels of which one is read.
+    Reports arithmetic of an expanded view with a number (scale first, then expand), rows copied by an index of which
+    only one column each is read (index both at once), and `interpolate` of all channels of which one is read.
 
     ## Why it costs memory
     The arithmetic writes the expanded tensor out, and autograd may save it: for a mask over an embedding table of
@@ -57,7 +57,10 @@ class ScaledAfterExpand(Rule):
                 continue
             if scalar_like(event.function, values[other], where[other]):
                 source = shown(event, made.receiver_node, "view")
-                what = f"the expanded {source} is written out by this arithmetic: done before the expansion it costs the small size"
+                what = (
+                    f"the expanded {source} is written out by this arithmetic: done before the expansion "
+                    "it costs the small size"
+                )
                 yield self.finding(event, op.node, what)
                 return
 

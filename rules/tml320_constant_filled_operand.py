@@ -21,8 +21,8 @@ class ConstantFilledOperand(Rule):
     `torch.where` or arithmetic; as a hint, one that only a function of single elements reads.
 
     ## Why it costs memory
-    The filled tensor, and once more its product with a number, have the size of `x`; autograd may save them. A number in
-    its place is broadcast: `torch.where(mask, x, -1e9)`, `x.masked_fill(~mask, -1e9)`.
+    The filled tensor, and once more its product with a number, have the size of `x`; autograd may save them. A number
+    in its place is broadcast: `torch.where(mask, x, -1e9)`, `x.masked_fill(~mask, -1e9)`.
 
     ## Known limits
     Only tensors made like another operand of the same operation are reported as warnings: others may set the shape.
@@ -52,7 +52,10 @@ class ConstantFilledOperand(Rule):
         if all(_combines(user, last, model.defs) for user in found.ops):
             what = "a tensor of the operand's size is filled with one number: the number itself broadcasts"
             yield self.finding(event, made.node, what)
-        elif all(bare(user) in UNARY or bare(user) == "sum" or sign(user) == "neg" for user in found.ops) and len(found.readers) > 0:
+        elif (
+            all(bare(user) in UNARY or bare(user) == "sum" or sign(user) == "neg" for user in found.ops)
+            and len(found.readers) > 0
+        ):
             what = "a tensor of one number is computed with element by element: the result is one number, too"
             yield self.finding(event, made.node, what, severity=Severity.HINT)
 

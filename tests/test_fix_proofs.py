@@ -1,4 +1,4 @@
-"""Safe fixes of the copy rules compute the same: values, types, shapes, sharing of memory and gradients, on random tensors.
+"""Safe fixes of the copy rules compute the same values, types, shapes, sharing of memory and gradients.
 
 Each program is mended by the linter itself, safe fixes only; both texts then run on the same inputs: of no, one and
 several dimensions, empty, transposed, sliced and expanded, in several types."""
@@ -21,16 +21,25 @@ from torchmemlint.config import Config
 
 HEAD = "import torch\nimport torch.nn.functional as F\n\n\n"
 PROGRAMS = {
-    ("TML301", "fresh"): "def f(x):\n    y = torch.exp(x * 2.0).sum(0, keepdim=True).clone(memory_format=torch.contiguous_format)\n"
+    (
+        "TML301",
+        "fresh",
+    ): "def f(x):\n    y = torch.exp(x * 2.0).sum(0, keepdim=True).clone(memory_format=torch.contiguous_format)\n"
     "    z = torch.zeros(3, 4)\n    return z.contiguous() + 1.0, y\n",
     ("TML301", "twice"): "def f(x):\n    return x.contiguous().contiguous()\n",
-    ("TML301", "product"): "def f(x):\n    y = torch.matmul(torch.ones(2, 3), torch.ones(3, 2)).contiguous()\n    return y, x\n",
+    (
+        "TML301",
+        "product",
+    ): "def f(x):\n    y = torch.matmul(torch.ones(2, 3), torch.ones(3, 2)).contiguous()\n    return y, x\n",
     ("TML303", "to"): "def f(x):\n    return x.clone().to(torch.float64)\n",
     ("TML303", "to same type"): "def f(x):\n    return x.clone().to(x.dtype)\n",
     ("TML303", "float"): "def f(x):\n    return x.clone().float()\n",
     ("TML303", "cpu"): "def f(x):\n    return x.detach().clone().cpu()\n",
     ("TML303", "read"): "def f(x):\n    y = x.clone()\n    return y.clamp(-1, 1), y * 2\n",
-    ("TML303", "read twice"): "def f(x):\n    y = torch.clone(x) if False else x.clone()\n    return torch.exp(y) * y\n",
+    (
+        "TML303",
+        "read twice",
+    ): "def f(x):\n    y = torch.clone(x) if False else x.clone()\n    return torch.exp(y) * y\n",
     ("TML303", "fresh"): "def f(x):\n    return (torch.sin(x) + 1).clone()\n",
     ("TML304", "order"): "def f(x):\n    return x.clone().detach()\n",
     ("TML305", "tensor"): "def f(x):\n    y = torch.relu(x)\n    return torch.tensor(y)\n",

@@ -64,7 +64,9 @@ def _result(softmax: Op) -> Op | None:
         user = users[0]
         if bare(user) in PRODUCTS:
             return user
-        operands_of_einsum = user.name in ("literal.tuple", "literal.list") and [bare(u) for u in user.uses] == ["einsum"]
+        operands_of_einsum = user.name in ("literal.tuple", "literal.list") and [bare(u) for u in user.uses] == [
+            "einsum"
+        ]
         if not (bare(user) in PASSING | TURNS or is_module(user, "Dropout", "Identity") or operands_of_einsum):
             return None
         current = user
@@ -132,9 +134,9 @@ def _leads_to_product(value: Value, depth: int = 8) -> bool:
     for op in value.defs:
         if bare(op) in PRODUCTS:
             return True
-        if depth and (op.name == "arith" or bare(op) in MASKING | PASSING):
-            if any(_leads_to_product(v, depth - 1) for v in operands(op)):
-                return True
+        passes = depth > 0 and (op.name == "arith" or bare(op) in MASKING | PASSING)
+        if passes and any(_leads_to_product(v, depth - 1) for v in operands(op)):
+            return True
     return False
 
 
@@ -164,8 +166,10 @@ def _turned(product: Op, softmax: Op, result: Op) -> bool:
 
 def _is_turned(value: Value) -> bool:
     made = maker(value)
-    return made is not None and (bare(made) in TURNS or any(bare(o) in TURNS for o in made.inputs[:1]
-                                                           if bare(made) in ("contiguous", "view", "reshape")))
+    return made is not None and (
+        bare(made) in TURNS
+        or any(bare(o) in TURNS for o in made.inputs[:1] if bare(made) in ("contiguous", "view", "reshape"))
+    )
 
 
 def _bilinear(op: Op) -> bool:
@@ -176,4 +180,3 @@ def _bilinear(op: Op) -> bool:
         return False
     sides = equation.replace(" ", "").split("->")[0].split(",")
     return len(sides) == 2 and bool((set(sides[0]) & set(sides[1])) - set(equation.split("->")[1]))
-

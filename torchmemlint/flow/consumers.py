@@ -140,6 +140,7 @@ def undisturbed(flow: FunctionFlow, start: Op, ends: list[Op]) -> bool:
     between = (op for op in flow.ops if first < op.order <= last and op is not start and op not in ends)
     return all(op.name in QUIET and not in_place(op) or _harmless(op) for op in between)
 
+
 def _harmless(op: Op) -> bool:
     return op.name.startswith("torch.") and not in_place(op) and knowledge.operator(bare(op)) is not None
 
@@ -150,7 +151,9 @@ def overwritten(source: Value) -> bool:
     for root in list(roots):
         roots.update(root.value.shares)
     reached = closure(roots, lambda o: [u for u in o.uses if o in u.value.shares])
-    return any(in_place(user) and (user.receiver is None or op in user.receiver.defs) for op in reached for user in op.uses)
+    return any(
+        in_place(user) and (user.receiver is None or op in user.receiver.defs) for op in reached for user in op.uses
+    )
 
 
 def sole_contents(read: Op, test: Callable[[Value], bool]) -> bool:

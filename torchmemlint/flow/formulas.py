@@ -30,7 +30,11 @@ def formula(op: Op) -> Formula | None:
     """The built-in that the operation completes; None where it is none, or where a part is used elsewhere."""
     for recognise in (_gated, _gelu, _softplus, _sigmoid, _layer_norm, _rms_norm):
         found = recognise(op)
-        if found is not None and found.source.scalar is not Fact.YES and all(_inner(part, op, found.parts) for part in found.parts):
+        if (
+            found is not None
+            and found.source.scalar is not Fact.YES
+            and all(_inner(part, op, found.parts) for part in found.parts)
+        ):
             return found
     return None
 
@@ -156,7 +160,12 @@ def _cubic(value: Value, x: tuple[Value, cst.BaseExpression]) -> tuple[Op, ...] 
     if cube is None or power is None or not any(close(p[1], 0.044715) for p in factors or ()):
         return None
     base = operands(power)
-    third = sign(power) == "**" and len(base) == 2 and number(nodes(power)[1]) == 3 and _equal((base[0], nodes(power)[0]), x)
+    third = (
+        sign(power) == "**"
+        and len(base) == 2
+        and number(nodes(power)[1]) == 3
+        and _equal((base[0], nodes(power)[0]), x)
+    )
     return (outer, inner, cube, power) if third else None
 
 
@@ -188,7 +197,12 @@ def _sigmoid(op: Op) -> Formula | None:
     if added is None or grown is None or bare(grown) != "exp" or not any(number(p[1]) == 1 for p in terms or ()):
         return None
     negated = maker(grown.receiver) if grown.receiver is not None else None
-    if negated is None or sign(negated) != "neg" or not isinstance(negated.node, cst.UnaryOperation) or not negated.inputs:
+    if (
+        negated is None
+        or sign(negated) != "neg"
+        or not isinstance(negated.node, cst.UnaryOperation)
+        or not negated.inputs
+    ):
         return None
     return Formula("sigmoid", negated.inputs[0].value, negated.node.expression, (added, grown, negated))
 
@@ -237,11 +251,23 @@ def _rms_norm(op: Op) -> Formula | None:
     pair = _pair(op, "*")
     for x, scale in ((pair[0], pair[1]), (pair[1], pair[0])) if pair else ():
         root = maker(scale[0])
-        added = maker(root.receiver) if root is not None and bare(root) == "rsqrt" and root.receiver is not None else None
-        mean = next((maker(v) for v in operands(added) if v.defs), None) if added is not None and sign(added) == "+" else None
-        squared = maker(mean.receiver) if mean is not None and bare(mean) == "mean" and mean.receiver is not None else None
+        added = (
+            maker(root.receiver) if root is not None and bare(root) == "rsqrt" and root.receiver is not None else None
+        )
+        mean = (
+            next((maker(v) for v in operands(added) if v.defs), None)
+            if added is not None and sign(added) == "+"
+            else None
+        )
+        squared = (
+            maker(mean.receiver) if mean is not None and bare(mean) == "mean" and mean.receiver is not None else None
+        )
         below = operands(squared)[0] if squared is not None and operands(squared) else None
-        if squared is not None and (bare(squared) in ("pow", "square") or sign(squared) == "**") and below is not None \
-                and below.defs == x[0].defs:
+        if (
+            squared is not None
+            and (bare(squared) in ("pow", "square") or sign(squared) == "**")
+            and below is not None
+            and below.defs == x[0].defs
+        ):
             return Formula("rms_norm", x[0], x[1], ())
     return None

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
 
 PASSES = frozenset({"literal.list", "literal.tuple", "bind"})
-KEEPING = frozenset({"detach", "cpu", "cuda", "to", "data", "squeeze", "unsqueeze", "contiguous", "float", "view", "reshape"})
+KEEPING = frozenset(
+    {"detach", "cpu", "cuda", "to", "data", "squeeze", "unsqueeze", "contiguous", "float", "view", "reshape"}
+)
 FEW = 16  # rounds of a loop that are not worth a warning
 SMALL = frozenset({"int", "int64", "long", "bool", "int32"})
 
@@ -25,9 +27,9 @@ SMALL = frozenset({"int", "int64", "long", "bool", "int32"})
 class Growth:
     """A tensor that one concatenation makes longer each time.
 
-    `how`: "loop" | "call" | "attribute"; `used`: something else in the loop reads it in each iteration; `thrown`: nothing
-    reads it after the loop, so that the last concatenation is for nothing; `window`: it is cut to a window; `small`:
-    it holds indices; `bounded`: the loop runs a known, small number of times."""
+    `how`: "loop" | "call" | "attribute"; `used`: something else in the loop reads it in each iteration; `thrown`:
+    nothing reads it after the loop, so that the last concatenation is for nothing; `window`: it is cut to a window;
+    `small`: it holds indices; `bounded`: the loop runs a known, small number of times."""
 
     how: str
     used: bool = False
@@ -44,8 +46,15 @@ def growth(flow: FunctionFlow, op: Op) -> Growth | None:
     if op.loops and _comes_round(op):
         inner = [u for u in _readers(op) if u.loops[: len(op.loops)] == op.loops]
         outer = [u for u in _readers(op) if u not in inner]
-        return Growth("loop", any(not _itself(u, op) for u in inner), not outer and bool(flow.info.name),
-                      any(_cuts(u) and _feeds(u, op) for u in inner), small, _few(flow.node, op.node), _computed(op))
+        return Growth(
+            "loop",
+            any(not _itself(u, op) for u in inner),
+            not outer and bool(flow.info.name),
+            any(_cuts(u) and _feeds(u, op) for u in inner),
+            small,
+            _few(flow.node, op.node),
+            _computed(op),
+        )
     attribute = _attribute(op)
     if attribute is not None:
         return Growth("attribute", window=any(_cuts(u) for u in _readers(op)), small=small)
@@ -79,7 +88,12 @@ def _readers(op: Op) -> list[Op]:
 
 def _itself(user: Op, op: Op) -> bool:
     """Is the reader only a step on the way back into the concatenation, or a question about its size?"""
-    return user is op or _passes(user) or user.name in ("compare", "host", "load") or bare(user) in ("size", "numel", "dim")
+    return (
+        user is op
+        or _passes(user)
+        or user.name in ("compare", "host", "load")
+        or bare(user) in ("size", "numel", "dim")
+    )
 
 
 def _cuts(op: Op) -> bool:
@@ -95,7 +109,9 @@ def _computed(op: Op) -> bool:
     """Is a part the result of a module, not moved to the host since?"""
     new = [p for p in _parts(op) if p is not op]
     made = closure(new, lambda o: o.inputs if o.value.device != "cpu" and o.name not in ("iter", "batch") else ())
-    return any(o.name == "module" and o.value.device != "cpu" for o in made) and all(p.value.device != "cpu" for p in new)
+    return any(o.name == "module" and o.value.device != "cpu" for o in made) and all(
+        p.value.device != "cpu" for p in new
+    )
 
 
 def _holds_indices(op: Op) -> bool:
@@ -132,14 +148,23 @@ def _parameter(op: Op) -> bool:
 
 def _given_back(op: Op, part: Op) -> bool:
     """Is the parameter only joined and compared, while the joined tensor replaces it?"""
-    return all(u is op or u.name in ("literal.list", "literal.tuple", "compare", "bind", "torch.cat") for u in part.uses)
+    return all(
+        u is op or u.name in ("literal.list", "literal.tuple", "compare", "bind", "torch.cat") for u in part.uses
+    )
 
 
 def _returned(flow: FunctionFlow, op: Op) -> bool:
     """Does the result go back to the caller as one of several, as a cache does, or into a container of its own?"""
-    return any(u.name in ("literal.tuple", "literal.list", "literal.dict") and any(r.name == "return" for r in u.uses)
-               or u.name == "store" and not any(h.name == "comprehension" for h in u.uses) for u in op.uses) or any(
-        r.name == "return" and r.value.kind is Kind.CONTAINER for r in closure(op.uses, lambda o: o.uses if o.name == "literal.tuple" else ()))
+    return any(
+        u.name in ("literal.tuple", "literal.list", "literal.dict")
+        and any(r.name == "return" for r in u.uses)
+        or u.name == "store"
+        and not any(h.name == "comprehension" for h in u.uses)
+        for u in op.uses
+    ) or any(
+        r.name == "return" and r.value.kind is Kind.CONTAINER
+        for r in closure(op.uses, lambda o: o.uses if o.name == "literal.tuple" else ())
+    )
 
 
 def _few(root: cst.CSTNode, node: cst.CSTNode) -> bool:

@@ -14,8 +14,8 @@ from torchmemlint.flow.values import Value
 
 DEPTH = 8  # how far back the makers of a view are followed
 SAME_SHAPE = frozenset(
-    """detach clone contiguous to type type_as float double half bfloat16 cpu cuda long int bool data requires_grad_ exp log
-    sqrt rsqrt abs neg sigmoid tanh relu square""".split()
+    """detach clone contiguous to type type_as float double half bfloat16 cpu cuda long int bool data requires_grad_ exp
+    log sqrt rsqrt abs neg sigmoid tanh relu square""".split()
 )
 FACTORIES = frozenset({"zeros", "ones", "randn", "rand", "empty", "full"})
 
@@ -110,7 +110,7 @@ def _shaped(arguments: Sequence[Argument]) -> Units:
 
 
 def sizes(arguments: Sequence[Argument]) -> list[cst.BaseExpression | cst.StarredElement] | None:
-    """The nodes of sizes given one by one or as a tuple or list; a starred one as StarredElement; None: out of sight."""
+    """The nodes of sizes given one by one, as a tuple or as a list, starred ones as StarredElement; None: out of sight."""
     given: list[cst.BaseExpression | cst.StarredElement] = []
     for argument in arguments:
         if argument.name == "*":
@@ -179,11 +179,18 @@ def _single(index: cst.Slice) -> bool:
     if isinstance(lower, int) and isinstance(upper, int):
         return upper - lower == 1 and lower >= 0
     after = index.upper
-    return isinstance(after, cst.BinaryOperation) and isinstance(after.operator, cst.Add) and number(after.right) == 1 \
-        and index.lower is not None and after.left.deep_equals(index.lower)
+    return (
+        isinstance(after, cst.BinaryOperation)
+        and isinstance(after.operator, cst.Add)
+        and number(after.right) == 1
+        and index.lower is not None
+        and after.left.deep_equals(index.lower)
+    )
 
 
 def broadcast_against(a: Units, b: Units) -> bool:
     """Do two operands surely stretch in different dimensions, so that the result is larger than either?"""
-    return bool((a.left and b.left and a.left != b.left and not a.left >= b.left and not b.left >= a.left)
-                or (a.right and b.right and not a.right >= b.right and not b.right >= a.right))
+    return bool(
+        (a.left and b.left and a.left != b.left and not a.left >= b.left and not b.left >= a.left)
+        or (a.right and b.right and not a.right >= b.right and not b.right >= a.right)
+    )

@@ -7,8 +7,12 @@ from torchmemlint.flow.patterns import back, bare, is_number, maker, sign
 from torchmemlint.flow.values import Value
 
 CASTS = frozenset({"to", "type", "type_as", "float", "double", "half", "bfloat16"})
-VIEWS = frozenset({"permute", "transpose", "movedim", "view", "reshape", "unsqueeze", "squeeze", "contiguous", "flatten"})
-CONSTANTS = frozenset({"ones_like", "zeros_like", "full_like", "ones", "zeros", "full", "new_ones", "new_zeros", "new_full"})
+VIEWS = frozenset(
+    {"permute", "transpose", "movedim", "view", "reshape", "unsqueeze", "squeeze", "contiguous", "flatten"}
+)
+CONSTANTS = frozenset(
+    {"ones_like", "zeros_like", "full_like", "ones", "zeros", "full", "new_ones", "new_zeros", "new_full"}
+)
 
 
 def makes_one_hot(op: Op) -> bool:
@@ -22,8 +26,12 @@ def makes_one_hot(op: Op) -> bool:
     if name in ("scatter_", "scatter") and op.receiver is not None:
         base = back(op.receiver, CASTS | {"fill_", "clone"})
         value = op.argument(2, "value") or op.argument(2, "src")
-        return base is not None and bare(base) in ("zeros", "zeros_like", "new_zeros") and value is not None \
+        return (
+            base is not None
+            and bare(base) in ("zeros", "zeros_like", "new_zeros")
+            and value is not None
             and is_number(value.value, value.node)
+        )
     return False
 
 

@@ -13,16 +13,43 @@ from torchmemlint.flow.graph import Argument, Op
 from torchmemlint.flow.values import Kind, Value
 
 SIGNS: dict[type, str] = {
-    cst.Add: "+", cst.Subtract: "-", cst.Multiply: "*", cst.Divide: "/", cst.Power: "**", cst.BitAnd: "&", cst.BitOr: "|",
-    cst.BitXor: "^", cst.AddAssign: "+", cst.SubtractAssign: "-", cst.MultiplyAssign: "*", cst.DivideAssign: "/",
+    cst.Add: "+",
+    cst.Subtract: "-",
+    cst.Multiply: "*",
+    cst.Divide: "/",
+    cst.Power: "**",
+    cst.BitAnd: "&",
+    cst.BitOr: "|",
+    cst.BitXor: "^",
+    cst.AddAssign: "+",
+    cst.SubtractAssign: "-",
+    cst.MultiplyAssign: "*",
+    cst.DivideAssign: "/",
     cst.PowerAssign: "**",
 }
 COMPARISONS: dict[type, str] = {
-    cst.Equal: "==", cst.NotEqual: "!=", cst.GreaterThan: ">", cst.LessThan: "<", cst.GreaterThanEqual: ">=",
+    cst.Equal: "==",
+    cst.NotEqual: "!=",
+    cst.GreaterThan: ">",
+    cst.LessThan: "<",
+    cst.GreaterThanEqual: ">=",
     cst.LessThanEqual: "<=",
 }
-METHOD_SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "true_divide": "/", "pow": "**", "multiply": "*",
-                "subtract": "-", "divide": "/", "add_": "+", "sub_": "-", "mul_": "*", "div_": "/"}
+METHOD_SIGNS = {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "div": "/",
+    "true_divide": "/",
+    "pow": "**",
+    "multiply": "*",
+    "subtract": "-",
+    "divide": "/",
+    "add_": "+",
+    "sub_": "-",
+    "mul_": "*",
+    "div_": "/",
+}
 CASTS = frozenset({"to", "type", "type_as", "float", "double", "half", "bfloat16"})
 FUNCTIONS = {"sqrt": math.sqrt, "log": math.log, "exp": math.exp}
 
@@ -30,7 +57,7 @@ FUNCTIONS = {"sqrt": math.sqrt, "log": math.log, "exp": math.exp}
 def bare(op: Op) -> str:
     """The operator's bare name ("matmul"), also of a method that only tensors have on an unknown object; else ""."""
     if op.name.startswith("torch."):
-        return op.name[len("torch."):]
+        return op.name[len("torch.") :]
     if op.name == "?call" and op.callee is not None and op.callee.startswith("?."):
         name = op.callee[2:]
         return name if knowledge.tensor_method(name) else ""
@@ -123,8 +150,13 @@ def _computed(node: cst.BinaryOperation) -> int | float | None:
         return None
     kind = SIGNS.get(type(node.operator), "")
     try:
-        return {"+": lambda: left + right, "-": lambda: left - right, "*": lambda: left * right,
-                "/": lambda: left / right, "**": lambda: left**right if abs(right) < 64 else None}[kind]()
+        return {
+            "+": lambda: left + right,
+            "-": lambda: left - right,
+            "*": lambda: left * right,
+            "/": lambda: left / right,
+            "**": lambda: left**right if abs(right) < 64 else None,
+        }[kind]()
     except (KeyError, ArithmeticError):
         return None
 
@@ -179,8 +211,12 @@ def same(a: Value, b: Value) -> bool:
 
 def is_module(op: Op, *names: str) -> bool:
     """Is it a call of a torch.nn module of one of these class names?"""
-    return op.name == "module" and op.callee is not None and op.callee.startswith("torch.nn.") and \
-        op.callee.rpartition(".")[2] in names
+    return (
+        op.name == "module"
+        and op.callee is not None
+        and op.callee.startswith("torch.nn.")
+        and op.callee.rpartition(".")[2] in names
+    )
 
 
 def input_of(op: Op) -> Value | None:

@@ -38,8 +38,12 @@ def _fixed(flow: FunctionFlow, node: cst.BaseExpression | cst.StarredElement) ->
         return True
     path = dotted(node) if isinstance(node, cst.BaseExpression) else None
     own = flow.info.parameters[0].name if flow.info.parameters else ""
-    return path is not None and path.startswith(own + ".") and flow.frame.read(path) is not None and \
-        flow.frame.state.env[path].kind in (Kind.UNKNOWN, Kind.HOST)
+    return (
+        path is not None
+        and path.startswith(own + ".")
+        and flow.frame.read(path) is not None
+        and flow.frame.state.env[path].kind in (Kind.UNKNOWN, Kind.HOST)
+    )
 
 
 def square_mask(op: Op) -> bool:

@@ -11,7 +11,8 @@ from torchmemlint.flow.values import Layout, Value
 
 FILLING = frozenset({"Linear", "Bilinear", "Embedding"})  # modules that write a new contiguous result
 PRESERVING = frozenset(
-    "ReLU ReLU6 LeakyReLU GELU SiLU Mish ELU Tanh Sigmoid Softplus Dropout LayerNorm RMSNorm Softmax LogSoftmax Identity".split()
+    """ReLU ReLU6 LeakyReLU GELU SiLU Mish ELU Tanh Sigmoid Softplus Dropout LayerNorm RMSNorm Softmax LogSoftmax
+    Identity""".split()
 )
 
 

@@ -49,6 +49,7 @@ class Resolver:
         self.top = _common(folders)
         self.sources = sorted({self._above(folder) for folder in self.packages} - self.packages)
         self._roots: dict[str, tuple[str, ...]] = {}
+        self._offers: dict[str, frozenset[str]] = {}
         self._cache: dict[tuple[str | None, str], Found] = {}
 
     def _enter(self, file: FileIndex) -> None:
@@ -206,11 +207,30 @@ class Resolver:
         return owner, _dotted(file, owner.qualname, ())
 
     def _starred(self, file: FileIndex, parts: Sequence[str], seen: _Seen) -> Found | None:
-        for star in () if parts[0].startswith("_") else file.stars:
+        if not file.stars or parts[0].startswith("_") or parts[0] not in self._offered(file):
+            return None
+        for star in file.stars:
             found = self._chase(f"{star}.{'.'.join(parts)}", file, seen)
             if found is not None:
                 return found
         return None
+
+
+    def _offered(self, file: FileIndex) -> frozenset[str]:
+        """The names that the file's star imports may bring, through any number of files."""
+        offered = self._offers.get(file.path)
+        if offered is None:
+            files, todo = {file.path: file}, [file]
+            while todo:
+                current = todo.pop()
+                for star in current.stars:
+                    target = (self._chase(star, current, set()) or (None, ""))[0]
+                    if isinstance(target, FileIndex) and target.path not in files:
+                        files[target.path] = target
+                        todo.append(target)
+            names = (other.globals | other.imports.keys() for other in files.values() if other is not file)
+            offered = self._offers[file.path] = frozenset().union(*names)
+        return offered
 
 
 def _dotted(file: FileIndex, name: str, rest: Sequence[str]) -> str:

@@ -110,7 +110,7 @@ def _shaped(arguments: Sequence[Argument]) -> Units:
 
 
 def sizes(arguments: Sequence[Argument]) -> list[cst.BaseExpression | cst.StarredElement] | None:
-    """The nodes of sizes given one by one, as a tuple or as a list, starred ones as StarredElement; None: out of sight."""
+    """The nodes of sizes given one by one, as a tuple or a list, starred ones as StarredElement; None: out of sight."""
     given: list[cst.BaseExpression | cst.StarredElement] = []
     for argument in arguments:
         if argument.name == "*":
@@ -138,7 +138,8 @@ def _indexed(op: Op, depth: int) -> Units:
         return NONE
     kinds = [index_kind(e) for e in op.node.slice]
     dots = kinds.index("...") if "..." in kinds else None
-    left, right = set(), set()
+    left: set[int] = set()
+    right: set[int] = set()
     at = 0
     for kind in kinds[:dots]:
         if kind == "None" or kind == "one":
@@ -165,7 +166,7 @@ def index_kind(element: cst.SubscriptElement) -> str:
         if index.lower is None and index.upper is None and index.step is None:
             return ":"
         return "one" if _single(index) else "slice"
-    value = index.value
+    value = index.value if isinstance(index, cst.Index) else None
     if isinstance(value, cst.Ellipsis):
         return "..."
     if isinstance(value, cst.Name) and value.value == "None":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable, Iterator
 
 import libcst as cst
@@ -51,6 +52,8 @@ METHOD_SIGNS = {
     "div_": "/",
 }
 CASTS = frozenset({"to", "type", "type_as", "float", "double", "half", "bfloat16"})
+ARITHMETIC = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "**": operator.pow}
+MAX_POWER = 64
 FUNCTIONS = {"sqrt": math.sqrt, "log": math.log, "exp": math.exp}
 
 
@@ -148,17 +151,14 @@ def _computed(node: cst.BinaryOperation) -> int | float | None:
     left, right = number(node.left), number(node.right)
     if left is None or right is None:
         return None
-    kind = SIGNS.get(type(node.operator), "")
-    try:
-        return {
-            "+": lambda: left + right,
-            "-": lambda: left - right,
-            "*": lambda: left * right,
-            "/": lambda: left / right,
-            "**": lambda: left**right if abs(right) < 64 else None,
-        }[kind]()
-    except (KeyError, ArithmeticError):
+    compute = ARITHMETIC.get(SIGNS.get(type(node.operator), ""))
+    if compute is None or (compute is operator.pow and abs(right) > MAX_POWER):
         return None
+    try:
+        found: int | float = compute(left, right)
+    except ArithmeticError:
+        return None
+    return found if isinstance(found, (int, float)) else None
 
 
 def close(node: cst.CSTNode | None, wanted: float) -> bool:
@@ -249,7 +249,8 @@ def flag(op: Op, name: str) -> bool | None:
 
 def upstream_within(value: Value, passes: Iterable[str]) -> Iterator[Op]:
     """The operations that made `value`, followed through those whose bare name is in `passes`."""
-    names, seen, todo = frozenset(passes), set(), list(value.defs)
+    names, todo = frozenset(passes), list(value.defs)
+    seen: set[Op] = set()
     while todo and len(seen) < 200:
         op = todo.pop()
         if op in seen:

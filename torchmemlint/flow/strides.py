@@ -28,6 +28,8 @@ def indexed_layout(elements: Sequence[cst.SubscriptElement], base: Layout) -> La
             whole = index.lower is None and index.upper is None and index.step is None
             gaps = gaps or (not whole and (kept or index.step is not None))
             kept = True
+        elif not isinstance(index, cst.Index):
+            continue
         elif isinstance(index.value, cst.Ellipsis):
             kept = True
         elif not (isinstance(index.value, cst.Name) and index.value.value == "None"):

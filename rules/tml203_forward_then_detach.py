@@ -7,7 +7,7 @@ import libcst as cst
 from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.findings import Place
 from torchmemlint.fixes import Plan, spell, wrap_in_with
-from torchmemlint.flow.endings import dropped, single_row, trains
+from torchmemlint.flow.endings import at_once, dropped, single_row, trains
 from torchmemlint.flow.events import ForwardClosed
 from torchmemlint.flow.graph import Op
 from torchmemlint.registry import RUNS
@@ -28,7 +28,8 @@ class ForwardThenDetach(Rule):
 
     ## Known limits
     A result that is handed to code out of sight, or returned to callers out of sight, is not reported. A forward on one
-    observation made from host data is a hint.
+    observation made from host data is a hint, and so is a result that is detached in the same expression: its graph
+    adds to the forward's own peak alone.
 
     ## Fix safety
     The statement is put under `with torch.no_grad():`. The numbers stay the same. Unsafe, because a forward that calls
@@ -53,12 +54,13 @@ class ForwardThenDetach(Rule):
         if not ends or op.depth or not trains(flow, op):
             return
         callee = op.path or "the module"
+        until = "until it ends" if at_once(op) else "as long as the result is bound"
         message = (
             f"the forward of `{callee}` saves its activations though only detached or host copies of the result are "
-            "used; they stay allocated as long as the result is bound"
+            f"used; they stay allocated {until}"
         )
         related = (("the graph is cut off here", Place(ends[0].unit, ends[0].node)),)
-        severity = Severity.HINT if single_row(op) else self.severity
+        severity = Severity.HINT if single_row(op) or at_once(op) else self.severity
         yield self.finding(event, op.node, message, severity=severity, related=related, fix=self._fix(event, op))
 
     @staticmethod

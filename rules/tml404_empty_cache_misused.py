@@ -25,8 +25,8 @@ class EmptyCacheMisused(Rule):
 
     ## Why it costs memory
     The call gives cached blocks that no tensor uses back to the driver. It frees no tensor: what a name still holds
-    stays allocated. In a loop the same blocks are asked for again right away: the peak stays the same and a training step
-    took 1.29 times as long.
+    stays allocated. In a loop the same blocks are asked for again right away: the peak stays the same and a
+    training step took 1.29 times as long.
 
     ## Known limits
     A call under a condition is a hint: it may run once in a thousand steps.

@@ -51,7 +51,7 @@ class MemoryQueryMisread(Rule):
         if new is None or not isinstance(op.node, cst.Call):
             return
         old = (op.callee or "").rpartition(".")[2]
-        message = f"`{old}` is the deprecated name of `{new}`: it counts every block that the allocator keeps, used or not"
+        message = f"`{old}` is the deprecated name of `{new}`: it counts all blocks that the allocator keeps"
         if old.startswith("reset"):
             message = f"`{old}` is deprecated: it calls `{new}`, which resets every peak, not the one in its name"
         fix = self._rename(op.node, new)

@@ -43,6 +43,11 @@ def cuts(op: Op) -> bool:
     return op.name in CUTS or bool(op.sunk & OVER) or (op.value.kind is Kind.TENSOR and op.value.graph is Fact.NO)
 
 
+def at_once(op: Op) -> bool:
+    """Is the result cut off in the expression that makes it? Then its graph lives no longer than the forward."""
+    return bool(op.uses) and all(cuts(user) for user in op.uses)
+
+
 def single_row(op: Op) -> bool:
     """Is the input made of host data at hand, as one observation of an environment is, not a batch of a loader?"""
     makers = list(closure(op.inputs, lambda o: o.inputs))
@@ -51,4 +56,4 @@ def single_row(op: Op) -> bool:
     )
 
 
-__all__ = ["FORWARDS", "cuts", "dropped", "single_row", "trains"]
+__all__ = ["FORWARDS", "at_once", "cuts", "dropped", "single_row", "trains"]

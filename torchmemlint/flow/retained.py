@@ -7,7 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from torchmemlint.flow.entering import entering, entries
-from torchmemlint.flow.graph import Op, Sink, closure, downstream, sinks
+from torchmemlint.flow.graph import Op, Sink, closure, downstream, fact, sinks
 from torchmemlint.flow.values import Fact, Kind
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def walked(op: Op) -> set[Op]:
 
 
 def _graph(roots: Iterable[Op]) -> set[Op]:
-    return {o for o in closure(roots, _operands) if o.name not in LEAVES}
+    return {o for o in closure(roots, _operands) if o.name not in LEAVES and (fact(o.value) is not Fact.NO or o.proven)}
 
 
 def _operands(op: Op) -> list[Op]:
@@ -50,7 +50,8 @@ def _operands(op: Op) -> list[Op]:
         return []
     called = op.name == "module" or op.name == "?call" and not (op.callee or "").startswith("?.")
     skipped = op.receiver.defs if called and op.receiver is not None else ()
-    return [maker for maker in op.inputs if maker not in skipped]
+    given = (maker for a in op.arguments for maker in a.value.defs) if op.name == "call" else ()
+    return [*(maker for maker in op.inputs if maker not in skipped), *given]
 
 
 def again(flow: FunctionFlow, op: Op) -> Again:
@@ -104,7 +105,7 @@ def _comes_round(mine: set[Op], op: Op) -> bool:
     if not op.loops:
         return False
     inner = op.loops[-1]
-    if any(inner not in o.loops and o.value.graph is not Fact.NO for o in mine):
+    if any(inner not in o.loops for o in mine):
         return True
     return any(o.carried or o in set(closure(o.inputs, lambda x: x.inputs if x.passes else ())) for o in mine)
 

@@ -73,11 +73,12 @@ def _holder(flow: FunctionFlow, holder: Op) -> Iterator[HolderClosed]:
     stores = [s for s in holder.stores if (kind != "container" or outlives(holder, s)) and not carries(holder, s)]
     if holder.name == "param":
         stores = [s for s in stores if s.value.graph is Fact.YES]  # what the caller passed is told at the call
-    if kind is None or not stores or (holder.name == "comprehension" and not _is_bound(holder)):
+    if kind is None or not stores or flow.info.name == "__init__" or (holder.name == "comprehension" and not _is_bound(holder)):
         return
-    if kind != "container":
+    if kind != "container" and flow.info.name != "forward":
         stores = [_told(flow, s) for s in stores]
-    stores = _attached(flow, stores) or [s for s in stores if whole_buffer(s.value) is not None]
+    sure = [s for s in stores if fact(s.value) is Fact.YES]  # nothing less is reported: ask no callers about it
+    stores = _attached(flow, sure) or [s for s in stores if whole_buffer(s.value) is not None]
     if not stores:
         return
     name = holder.path or stores[0].op.path or _bound_name(holder)
@@ -161,7 +162,8 @@ def _assigns(op: Op) -> bool:
 def _kept_by_callee(flow: FunctionFlow, call: Op) -> Iterator[HolderClosed]:
     """A project function that leaves its argument in an object, a container argument or a global."""
     for kept, holder, arguments in call.kept:
-        stores = _attached(flow, [Store(call, a.value, a.node, kept.how) for a in arguments])
+        sure = [a for a in arguments if fact(a.value) is Fact.YES]
+        stores = _attached(flow, [Store(call, a.value, a.node, kept.how) for a in sure])
         if not stores or (holder is not None and _forgotten(call, holder.value.defs)):
             continue
         path = flow.program.path_of(holder)
@@ -194,7 +196,8 @@ def _accumulator(flow: FunctionFlow, op: Op) -> Iterator[HolderClosed]:
         return
     added = [a for member in cycle for a in _operands(member) if not any(d in cycle for d in a.value.defs)]
     added = [a for a in added if not _depends_on(a.value, op)]
-    stores = _attached(flow, [Store(op, a.value, a.node, "accumulate") for a in added])
+    sure = [a for a in added if fact(a.value) is Fact.YES]
+    stores = _attached(flow, [Store(op, a.value, a.node, "accumulate") for a in sure])
     name = next((u.path for u in op.uses if u.name in ("bind", "store") and u.path), None)
     if not stores or name is None or Kind.CONTAINER in (s.value.kind for s in stores):
         return

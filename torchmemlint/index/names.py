@@ -12,8 +12,9 @@ from torchmemlint.index.model import STORES
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _STORE = re.compile(
-    r"\w\.\w+(?:\[[^\]\n]*\])*\s*(?:(?::[^=\n]+)?[-+*/|&@]?=(?!=)|,[^=\n()]*=(?!=)"
-    r"|\.(?:append|add|update|extend|insert|setdefault|appendleft|put)\b)|setattr"
+    r"\w\.\w+(?:\[[^\]\n]*\])*\s*(?:(?::[^=\n]+)?[-+*/|&@]?=(?!=)"
+    r"|\.(?:append|add|update|extend|insert|setdefault|appendleft|put)\b)|\bsetattr\b|^\s*\w+\.\w+\s*,[^=\n()]*=(?!=)",
+    re.MULTILINE,
 )
 _BREAK = re.compile(r"\r\n|\r|\n")
 _TRANSPARENT = frozenset({"Optional", "Annotated", "Final", "ClassVar"})

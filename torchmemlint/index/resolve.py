@@ -220,6 +220,7 @@ class Resolver:
         """The names that the file's star imports may bring, through any number of files."""
         offered = self._offers.get(file.path)
         if offered is None:
+            self._offers[file.path] = frozenset()  # while they are collected
             files, todo = {file.path: file}, [file]
             while todo:
                 current = todo.pop()

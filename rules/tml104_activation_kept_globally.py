@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.flow.events import HolderClosed
+from torchmemlint.index.model import STORES
 
 from ._kept import verdicts
 
@@ -32,8 +33,8 @@ class ActivationKeptGlobally(Rule):
     code = "TML104"
     name = "activation-kept-globally"
     severity = Severity.ERROR
-    words = frozenset("append extend insert add update setdefault appendleft global nonlocal put".split())
-    roles = frozenset({"forward", "function"})
+    words = frozenset([STORES, *"append extend insert add update setdefault appendleft global nonlocal put for while".split()])
+    roles = frozenset({"module", "forward", "function"})
 
     @on(HolderClosed)
     def check(self, event: HolderClosed) -> Iterator[Finding]:

@@ -13,6 +13,8 @@ from torchmemlint.flow.graph import Mode, Op, fact
 from torchmemlint.flow.keeping import kept, runs_with_grad
 from torchmemlint.flow.values import Fact, Kind
 
+from torchmemlint.registry import RUNS, role
+
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
 
@@ -20,10 +22,11 @@ if TYPE_CHECKING:
 def events(flow: FunctionFlow) -> Iterator[Event]:
     """All events of a function, in the order of its operations."""
     forwards: list[ForwardClosed] = []
+    runs = role(flow.info) in RUNS  # inside a forward, whether a graph is wanted is its caller's affair
     for op in flow.ops:
         yield OpClosed(flow, op)
         yield from kept(flow, op)
-        if op.name in ("module", "call"):
+        if runs and op.name in ("module", "call"):
             forwards += _forward(flow, op)
     yield from _contexts(flow)
     yield from forwards

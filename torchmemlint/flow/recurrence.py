@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from torchmemlint import knowledge
 from torchmemlint.flow.cycles import OBJECTS, Course, back, carries, course, loop_trip, round_trip
 from torchmemlint.flow.entering import entering
@@ -173,7 +175,8 @@ def _one_module(op: Op) -> bool:
 
 
 def _looped(flow: FunctionFlow, op: Op, trip: frozenset[Op]) -> Carried | None:
-    name = next((a.path for o in trip for a in o.uses if a.name == "bind" and a.path), "the state")
+    carried = (a.node for a in op.arguments if trip.intersection(a.value.defs))
+    name = next((flow.unit.text(node) for node in carried if isinstance(node, cst.Name)), "the state")
     walks = [b for b in flow.named("backward") if set(b.loops) & set(op.loops)]
     through = [b for b in walks if op in walked(b)]
     for backward in through:

@@ -36,7 +36,10 @@ class GraphKeptInContainer(Rule):
     code = "TML101"
     name = "graph-kept-in-container"
     severity = Severity.ERROR
-    words = frozenset("append extend insert add update setdefault appendleft extendleft put put_nowait push heappush for while".split())
+    words = frozenset(
+        "append extend insert add update setdefault appendleft extendleft put put_nowait push heappush "
+        "for while".split()
+    )
     roles = RUNS
 
     @on(HolderClosed)

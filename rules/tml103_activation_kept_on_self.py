@@ -51,4 +51,6 @@ class ActivationKeptOnSelf(Rule):
             if severity is Severity.ERROR and how == "assign":
                 severity = Severity.WARNING  # one at a time: it does not grow
             message = f"`{event.name}` keeps an intermediate with its autograd graph after the call: {verdict.bytes}"
-            yield self.finding(event, verdict.node, message, severity=severity, related=verdict.related, fix=verdict.fix)
+            yield self.finding(
+                event, verdict.node, message, severity=severity, related=verdict.related, fix=verdict.fix
+            )

@@ -33,7 +33,9 @@ class ActivationKeptGlobally(Rule):
     code = "TML104"
     name = "activation-kept-globally"
     severity = Severity.ERROR
-    words = frozenset([STORES, *"append extend insert add update setdefault appendleft global nonlocal put for while".split()])
+    words = frozenset(
+        [STORES, *"append extend insert add update setdefault appendleft global nonlocal put for while".split()]
+    )
     roles = frozenset({"module", "forward", "function"})
 
     @on(HolderClosed)

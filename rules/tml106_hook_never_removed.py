@@ -44,8 +44,10 @@ class HookNeverRemoved(Rule):
             return
         when = "in each iteration" if again == "loop" else "in each call"
         shown = event.function.unit.text(op.receiver_node) if op.receiver_node is not None else "the module"
-        message = (f"one more hook on `{shown}` {when}, and none is ever removed: all of them run in every later "
-                   "forward and hold what they reference")
+        message = (
+            f"one more hook on `{shown}` {when}, and none is ever removed: all of them run in every later "
+            "forward and hold what they reference"
+        )
         severity = Severity.HINT if op.branches else Severity.ERROR
         yield self.finding(event, op.node, message, severity=severity)
 
@@ -59,6 +61,8 @@ class HookNeverRemoved(Rule):
                 message = f"the hook of `{shown}` references `{shown}` itself: the tensor and its graph are never freed"
                 yield self.finding(event, op.node, message)
             elif hooks.cycle(registration):
-                message = ("the hook references the module that it is a part of: a dropped model waits for Python's "
-                           "cyclic collector, which counts objects, not bytes")
+                message = (
+                    "the hook references the module that it is a part of: a dropped model waits for Python's "
+                    "cyclic collector, which counts objects, not bytes"
+                )
                 yield self.finding(event, op.node, message, severity=Severity.HINT)

@@ -48,27 +48,35 @@ class StateCarriedWithGraph(Rule):
         """One finding a state."""
         for state in stored(event.function):
             if state.course is Course.MODULE:
-                message = (f"`{state.name}` is computed from its former value with the graph attached: each call keeps "
-                           "the activations of all calls before it")
+                message = (
+                    f"`{state.name}` is computed from its former value with the graph attached: each call keeps "
+                    "the activations of all calls before it"
+                )
                 severity = Severity.ERROR if state.sure else Severity.HINT
                 yield self.finding(event, state.op.node, message, severity=severity, fix=self._fix(state))
         for state in looped(event.function):
             yield self._looped(event, state)
         for state in rebuilt(event.function):
-            message = (f"`{state.name}` starts from live parameters: each iteration's weights keep the graphs of all "
-                       "iterations before, and no backward walks them")
+            message = (
+                f"`{state.name}` starts from live parameters: each iteration's weights keep the graphs of all "
+                "iterations before, and no backward walks them"
+            )
             severity = Severity.ERROR if state.sure else Severity.HINT
             yield self.finding(event, state.op.node, message, severity=severity)
 
     def _looped(self, event: FunctionClosed, state: Carried) -> Finding:
         if state.retained is not None:
-            message = (f"`{state.name}` enters the next iteration with its graph, which the retained backward walks "
-                       "again: the activations of all iterations stay")
+            message = (
+                f"`{state.name}` enters the next iteration with its graph, which the retained backward walks "
+                "again: the activations of all iterations stay"
+            )
             spans = (("the graph is retained here", Place(state.op.unit, state.retained.node)),)
             severity = Severity.WARNING if state.sure else Severity.HINT
             return self.finding(event, state.op.node, message, severity=severity, related=spans)
-        message = (f"`{state.name}` enters the next iteration with its graph, which no backward walks: the activations "
-                   "of all iterations stay")
+        message = (
+            f"`{state.name}` enters the next iteration with its graph, which no backward walks: the activations "
+            "of all iterations stay"
+        )
         return self.finding(event, state.op.node, message, severity=Severity.ERROR if state.sure else Severity.HINT)
 
     @staticmethod

@@ -53,8 +53,10 @@ class AverageWithGraph(Rule):
             severity = loud if average.sure else Severity.HINT
             yield self.finding(event, average.op.node, message, severity=severity, fix=self._fix(average))
         for update in updates(event.function):
-            message = (f"the update of `{update.name}` is recorded: one more node for each weight and step in host "
-                       "memory, and the updated weights require grad from then on")
+            message = (
+                f"the update of `{update.name}` is recorded: one more node for each weight and step in host "
+                "memory, and the updated weights require grad from then on"
+            )
             severity = Severity.WARNING if update.sure else Severity.HINT
             yield self.finding(event, update.op.node, message, severity=severity, fix=self._fix(update))
 

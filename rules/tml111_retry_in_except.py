@@ -53,8 +53,10 @@ class RetryInExcept(Rule):
             seen.add(handler.node)
             what = event.function.unit.text(op.node)
             what = what if len(what) < 60 and "\n" not in what else "the retry"
-            message = (f"`{what}` runs while the exception still holds the frames of the failed attempt and their "
-                       "tensors: retry after the `except` block")
+            message = (
+                f"`{what}` runs while the exception still holds the frames of the failed attempt and their "
+                "tensors: retry after the `except` block"
+            )
             yield self.finding(event, op.node, message, related=self._failed(event, handler))
 
     @staticmethod
@@ -82,8 +84,10 @@ class RetryInExcept(Rule):
             return
         for store in op.uses:
             if store.name == "store" and store.sunk & {Sink.ATTRIBUTE, Sink.GLOBAL}:
-                message = (f"`{store.path}` keeps the exception, its traceback and with it the tensors in the frames "
-                           "of the failed attempt: keep its text")
+                message = (
+                    f"`{store.path}` keeps the exception, its traceback and with it the tensors in the frames "
+                    "of the failed attempt: keep its text"
+                )
                 yield self.finding(event, store.node, message, related=self._failed_at(tried))
 
     @staticmethod

@@ -41,7 +41,8 @@ class MissingNoGrad(Rule):
     name = "missing-no-grad"
     severity = Severity.WARNING
     words = frozenset(
-        "eval item argmax cpu numpy tolist detach data max topk float int print norm mean sum save save_image for while".split()
+        "eval item argmax cpu numpy tolist detach data max topk float int print norm mean sum save save_image "
+        "for while".split()
     )
     roles = RUNS
 

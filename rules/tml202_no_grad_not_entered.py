@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 import libcst as cst
 
@@ -35,12 +36,12 @@ class NoGradNotEntered(Rule):
     severity = Severity.WARNING
     words = frozenset("no_grad inference_mode enable_grad volatile set_grad_enabled".split())
 
-    MESSAGES = {
+    MESSAGES: ClassVar[dict[str, str]] = {
         "bare statement": "`{text}` as a statement makes a context and drops it: grad mode stays on",
         "never entered": "`{text}` is bound to a name and never entered: grad mode stays on",
         "not called": "`{text}` is not called, so it is no context: write `{text}()`",
         "async function": "`{text}` is left before the coroutine's body runs: grad mode stays on in it",
-        "switched back on": "`{text}` also ends the `no_grad` of a caller: gradients stay on after this function returns",
+        "switched back on": "`{text}` also ends a caller's `no_grad`: grad mode stays on after this function returns",
         "volatile": "`volatile=True` has had no effect since PyTorch 0.4: grad mode stays on",
     }
 

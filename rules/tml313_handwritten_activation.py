@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.fixes import Plan, replace, spell
+from torchmemlint.flow.consumers import in_custom_function
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.formulas import Formula, formula
 from torchmemlint.flow.graph import Op
@@ -51,7 +52,7 @@ class HandwrittenActivation(Rule):
     def check(self, event: OpClosed) -> Iterator[Finding]:
         """One finding a formula, at the operation that completes it."""
         found = formula(event.op)
-        if found is None:
+        if found is None or in_custom_function(event.function):
             return
         if found.name in NORMS:
             close_to = "written out" if found.exact else "written out, but for its ε"

@@ -89,8 +89,14 @@ class ViewKeepsStorage(Rule):
     ) -> Finding:
         sure = part.share is Share.MOST and not part.moved
         related = (("the view is taken here", Place(part.view.unit, part.view.node)),)
-        return self.finding(event, at, message, severity=self.severity if sure else Severity.HINT, related=related,
-                            fix=self._fix(part, node))
+        return self.finding(
+            event,
+            at,
+            message,
+            severity=self.severity if sure else Severity.HINT,
+            related=related,
+            fix=self._fix(part, node),
+        )
 
     @staticmethod
     def _fix(part: Narrowed, node: cst.BaseExpression | None) -> Plan | None:

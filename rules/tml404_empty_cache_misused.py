@@ -71,7 +71,10 @@ class EmptyCacheMisused(Rule):
         conditional = len(op.branches) > len(work.branches)
         fix = delete_statement(op.statement) if isinstance(op.statement, cst.Expr) else None
         return self.finding(
-            event, op.node, message, severity=Severity.HINT if conditional else self.severity,
+            event,
+            op.node,
+            message,
+            severity=Severity.HINT if conditional else self.severity,
             related=(("the step's work is here", Place(work.unit, work.node)),),
             fix=fix.unsafe("another process may count on the memory") if fix is not None else None,
         )

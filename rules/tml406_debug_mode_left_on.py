@@ -70,9 +70,7 @@ class DebugModeLeftOn(Rule):
 
     @staticmethod
     def _switched_off(event: OpClosed) -> bool:
-        return any(
-            other is not event.op and not switched_on(other) for other in event.function.named(event.op.name)
-        )
+        return any(other is not event.op and not switched_on(other) for other in event.function.named(event.op.name))
 
     @staticmethod
     def _removal(event: OpClosed) -> Plan | None:

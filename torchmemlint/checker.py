@@ -93,8 +93,18 @@ def crash(info: FunctionInfo, what: str, trace: str) -> Diagnostic:
     where = next((line.strip() for line in reversed(last) if line.strip().startswith("File")), "")
     message = f"{what} failed on `{info.qualname or 'module body'}`: {last[-1]} ({where}); please report it"
     place = Location(info.line, info.column + 1)
-    return Diagnostic(info.path, place, place.row, place.column, "TML999", message, place, "internal-error",
-                      Severity.ERROR, noqa_row=info.line)
+    return Diagnostic(
+        info.path,
+        place,
+        place.row,
+        place.column,
+        "TML999",
+        message,
+        place,
+        "internal-error",
+        Severity.ERROR,
+        noqa_row=info.line,
+    )
 
 
 def plain(finding: Finding) -> Diagnostic:
@@ -103,8 +113,18 @@ def plain(finding: Finding) -> Diagnostic:
     start, end = unit.locations(finding.place.node)
     fix: Fix | None = resolve(finding.fix, unit) if finding.fix is not None else None
     return Diagnostic(
-        unit.source.path, start, start.row, start.column, finding.code, finding.message, end, finding.name,
-        finding.severity, tuple(_related(m, p) for m, p in finding.related), fix, noqa_row=end.row,
+        unit.source.path,
+        start,
+        start.row,
+        start.column,
+        finding.code,
+        finding.message,
+        end,
+        finding.name,
+        finding.severity,
+        tuple(_related(m, p) for m, p in finding.related),
+        fix,
+        noqa_row=end.row,
         end_offset=unit.span(finding.place.node)[1],
     )
 
@@ -112,6 +132,3 @@ def plain(finding: Finding) -> Diagnostic:
 def _related(message: str, place: Place) -> Related:
     start, end = place.unit.locations(place.node)
     return Related(message, place.unit.source.path, start, end)
-
-
-

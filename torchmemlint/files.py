@@ -231,7 +231,7 @@ class FileChecker:
         from torchmemlint.loader import load_rules
 
         rules, selection = load_rules(), Selection(self.config)
-        wanted = [rule for rule in rules if selection.runs(rule.code)]
+        wanted = [rule for rule in rules if selection.wants(rule)]
         self._known = frozenset(rule.code for rule in rules) | SPECIAL.keys()
         self._active = frozenset(rule.code for rule in wanted) | SPECIAL.keys()
         self._analysis = analysis(self.project, [rule() for rule in wanted], self.config, self.texts)

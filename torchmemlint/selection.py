@@ -18,6 +18,8 @@ from torchmemlint.findings import Diagnostic, Severity
 if TYPE_CHECKING:
     import pathspec
 
+    from torchmemlint.registry import Rule
+
 SPECIAL = {"TML000": "unreadable-file", "TML001": "unused-suppression", "TML999": "internal-error"}
 """Findings of the tool itself; TML000 and TML999 are shown whatever is selected, unless they are ignored."""
 
@@ -47,6 +49,11 @@ class Selection:
             return not ignored
         chosen = _strength(code, self._asked) or (0 if config.select else 1)
         return chosen > ignored or (chosen > 0 and not ignored)
+
+    def wants(self, rule: type[Rule]) -> bool:
+        """Can any finding of the rule be shown? One that only hints need not run where hints are hidden."""
+        quiet = rule.severity is Severity.HINT and not self.config.hints and not _strength(rule.code, self._asked)
+        return self.runs(rule.code) and not quiet
 
     def shows(self, diagnostic: Diagnostic) -> bool:
         """Is this finding reported? Hints are when their code was asked for, or `hints` is on."""

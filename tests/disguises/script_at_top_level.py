@@ -24,6 +24,6 @@ for epoch in range(2):
     model.eval()
     hits = 0
     for x, y in data:
-        logits = model(x)  # expect: TML201
+        logits = model(x)  # expect: TML203
         hits += (logits.argmax(-1) == y).sum().item()
     print(epoch, hits, float(sum(entropies)), float(running))

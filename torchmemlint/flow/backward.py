@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import libcst as cst
 
 from torchmemlint import knowledge
@@ -64,8 +63,14 @@ def grad(f: Frame, node: cst.Call, args: list[Argument]) -> Value:
     creates = any(a.name == "create_graph" and a.value.const is not False for a in args)
     value = f.tensor([a.value for a in args[:2]]) if creates else Value(kind=Kind.TENSOR, graph=Fact.NO)
     inputs = [a.value for a in args[:2]] if creates else []
-    result = f.op("torch.autograd.grad", node, replace(value, kind=Kind.TENSOR), arguments=args if creates else (),
-                  inputs=inputs, passes=creates)
+    result = f.op(
+        "torch.autograd.grad",
+        node,
+        replace(value, kind=Kind.TENSOR),
+        arguments=args if creates else (),
+        inputs=inputs,
+        passes=creates,
+    )
     if op is not None and creates:
         op.freed.clear()
     return replace(result.value, kind=Kind.UNKNOWN)

@@ -52,15 +52,17 @@ def is_object_state(f: Frame, path: str) -> bool:
     return value is None or any(op.name in ("param", "load", "iter", "item") for op in value.defs)
 
 
-def store_attribute(
-    f: Frame, target: cst.Attribute, value: Value, node: cst.BaseExpression, call: cst.CSTNode
-) -> None:
+def store_attribute(f: Frame, target: cst.Attribute, value: Value, node: cst.BaseExpression, call: cst.CSTNode) -> None:
     """`setattr(obj, "name", value)`: the store stands at the call."""
     _attribute(f, target, value, node, "assign", call)
 
 
 def _attribute(
-    f: Frame, target: cst.Attribute, value: Value, node: cst.BaseExpression | None, how: str,
+    f: Frame,
+    target: cst.Attribute,
+    value: Value,
+    node: cst.BaseExpression | None,
+    how: str,
     place: cst.CSTNode | None = None,
 ) -> None:
     base = evaluate(f, target.value)
@@ -105,8 +107,14 @@ def _subscript(f: Frame, target: cst.Subscript, value: Value, node: cst.BaseExpr
     key = subscript_key(f, target)
     if base.kind is Kind.TENSOR:
         graph, params = f.derived([base, value])
-        op = f.op("torch.setitem", target, replace(base, graph=graph, params=params), receiver=base,
-                  arguments=[Argument(None, value, node)] if node is not None else (), inputs=[value])
+        op = f.op(
+            "torch.setitem",
+            target,
+            replace(base, graph=graph, params=params),
+            receiver=base,
+            arguments=[Argument(None, value, node)] if node is not None else (),
+            inputs=[value],
+        )
         path = dotted(target.value)
         if path is not None and f.read(path) is not None:
             f.bind(path, op.value)
@@ -121,9 +129,7 @@ def _subscript(f: Frame, target: cst.Subscript, value: Value, node: cst.BaseExpr
 
 def _unpack(f: Frame, target: cst.Tuple | cst.List, value: Value, node: cst.BaseExpression | None) -> None:
     known = _members(value)
-    exact = len(known) == len(target.elements) and not any(
-        isinstance(e, cst.StarredElement) for e in target.elements
-    )
+    exact = len(known) == len(target.elements) and not any(isinstance(e, cst.StarredElement) for e in target.elements)
     for position, element in enumerate(target.elements):
         if isinstance(element, cst.StarredElement):
             assign(f, element.value, replace(UNKNOWN, graph=value.graph, params=value.params, defs=value.defs), None)
@@ -164,13 +170,24 @@ def augment(f: Frame, node: cst.AugAssign) -> None:
     if old.kind is Kind.HOST and value.kind is Kind.HOST:
         new = HOST
     elif old.kind is Kind.TENSOR or value.kind is Kind.TENSOR:
-        new = f.tensor([old, value], **_kept_graph(f, old), layout=old.layout,
-                       scalar=max(old.scalar, value.scalar) if old.kind is Kind.TENSOR else value.scalar)
+        new = f.tensor(
+            [old, value],
+            **_kept_graph(f, old),
+            layout=old.layout,
+            scalar=max(old.scalar, value.scalar) if old.kind is Kind.TENSOR else value.scalar,
+        )
     else:
         graph, params = f.derived([old, value])
         new = Value(graph=graph, params=params)
-    op = f.op("arith", node, new, receiver=old, inputs=[value], arguments=[Argument(None, value, node.value)],
-              path=dotted(target))
+    op = f.op(
+        "arith",
+        node,
+        new,
+        receiver=old,
+        inputs=[value],
+        arguments=[Argument(None, value, node.value)],
+        path=dotted(target),
+    )
     if isinstance(target, cst.Name):
         _name(f, target, op.value, node.value)
     elif isinstance(target, cst.Attribute):

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
 
 DECORATORS = {
-    "functools.lru_cache": 128, "functools.cache": None, "cachetools.func.lru_cache": 128, "async_lru.alru_cache": 128,
+    "functools.lru_cache": 128,
+    "functools.cache": None,
+    "cachetools.func.lru_cache": 128,
+    "async_lru.alru_cache": 128,
     "methodtools.lru_cache": 128,
 }  # and how many entries each keeps where it does not say
 DATASETS = frozenset({"torch.utils.data.Dataset", "torch.utils.data.IterableDataset"})
@@ -74,8 +77,14 @@ def _parameters(flow: FunctionFlow, kind: Kind, bound: bool) -> tuple[str, ...]:
     for op in flow.parameters[1 if bound else 0 :]:
         name = op.path or ""
         proven = flow.frame.evidence.get(name)
-        used = any(user.receiver is not None and op in user.receiver.defs and user.receiver.kind is kind
-                   and dotted(user.receiver_node) == name for user in op.uses if user.receiver_node is not None)
+        used = any(
+            user.receiver is not None
+            and op in user.receiver.defs
+            and user.receiver.kind is kind
+            and dotted(user.receiver_node) == name
+            for user in op.uses
+            if user.receiver_node is not None
+        )
         if op.value.kind is kind or proven is kind or used:
             found.append(name)
     return tuple(found)

@@ -68,8 +68,16 @@ def method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: lis
         return consumed
     _witness(f, func, base)
     if name in REGISTERS and not f.program.is_project_method(base, name) and base.kind is not Kind.TENSOR:
-        return f.op("register_hook", node, Value(graph=Fact.NO, name="handle"), receiver=base, receiver_node=func.value,
-                    arguments=args, passes=False, callee=name).value
+        return f.op(
+            "register_hook",
+            node,
+            Value(graph=Fact.NO, name="handle"),
+            receiver=base,
+            receiver_node=func.value,
+            arguments=args,
+            passes=False,
+            callee=name,
+        ).value
     handler = METHODS.get(base.kind)
     result = handler(f, node, func, base, args) if handler is not None else None
     if result is not None:
@@ -156,15 +164,24 @@ def _opaque(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: li
         f.unsettled.add(func.value.value)
     graph, params = f.derived([base, *(a.value for a in args)])
     sunk = [] if func.attr.value in tensors.AMBIGUOUS else [Sink.UNKNOWN_CALL]  # arrays and tensors compute, no more
-    op = f.op("?call", node, Value(graph=min(graph, Fact.MAYBE) if not params else graph, params=params), receiver=base,
-              receiver_node=func.value, arguments=args, sunk=sunk, callee=f"?.{func.attr.value}", path=dotted(func.value))
+    op = f.op(
+        "?call",
+        node,
+        Value(graph=min(graph, Fact.MAYBE) if not params else graph, params=params),
+        receiver=base,
+        receiver_node=func.value,
+        arguments=args,
+        sunk=sunk,
+        callee=f"?.{func.attr.value}",
+        path=dotted(func.value),
+    )
     return op.value
 
 
-def _optimizer_method(
-    f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: list[Argument]
-) -> Value | None:
-    return f.op(func.attr.value, node, HOST, receiver=base, receiver_node=func.value, arguments=args, passes=False).value
+def _optimizer_method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: list[Argument]) -> Value | None:
+    return f.op(
+        func.attr.value, node, HOST, receiver=base, receiver_node=func.value, arguments=args, passes=False
+    ).value
 
 
 def _scaler_method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: list[Argument]) -> Value | None:

@@ -77,7 +77,8 @@ class Classes:
         """The value of a class-level name that no constructor binds on the object."""
         for owner in self.program.project.mro(info):
             index = self.program.project.files[owner.path]
-            body = self.program.flow(index.functions[f"{index.module}:"]) if f"{index.module}:" in index.functions else None
+            top = index.functions.get(f"{index.module}:")
+            body = self.program.flow(top) if top is not None else None
             if body is not None and name in body.frame.classes.get(owner.qualname, {}):
                 return self._outside(body.frame.classes[owner.qualname][name])
         return None
@@ -102,10 +103,11 @@ class Classes:
                 yield method
 
     def _may_assign(self, method: FunctionInfo, name: str) -> bool:
-        """Does a line of its text look like an assignment to an attribute of that name? Saves parsing, decides nothing."""
-        lines = self.program.text(method.path)
-        start, end = lines.line_starts[method.line - 1], lines.line_starts[min(method.end_line, len(lines.line_starts) - 1)]
-        text = lines.data[start : end if end > start else None]
+        """Does a line look like an assignment to an attribute of that name? Saves parsing, decides nothing."""
+        source = self.program.text(method.path)
+        starts = source.line_starts
+        end = starts[method.end_line] if method.end_line < len(starts) else len(source.data)
+        text = source.data[starts[method.line - 1] : end]
         return re.search(rb"\.\s*" + name.encode() + rb"\b[^\n]*?[^=<>!]=(?!=)", text) is not None
 
     def _assigned(self, method: FunctionInfo, name: str) -> Value | None:

@@ -12,7 +12,6 @@ from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.graph import Mode, Op, fact
 from torchmemlint.flow.keeping import kept, runs_with_grad
 from torchmemlint.flow.values import Fact, Kind
-
 from torchmemlint.registry import RUNS, role
 
 if TYPE_CHECKING:
@@ -42,7 +41,11 @@ def _forward(flow: FunctionFlow, op: Op) -> Iterator[ForwardClosed]:
     if op.name == "module":
         if op.receiver is not None and op.receiver.trainable is not Fact.NO:
             yield ForwardClosed(flow, op, flow.program.callers.far_sinks(flow, op), _evaluates(flow, op, op.path))
-    elif (id(op.node), "module") not in flow.frame.table and op.value.graph is Fact.YES and any(_evaluates(flow, op, path) for path in _modules_of(flow, op)):
+    elif (
+        (id(op.node), "module") not in flow.frame.table
+        and op.value.graph is Fact.YES
+        and any(_evaluates(flow, op, path) for path in _modules_of(flow, op))
+    ):
         yield ForwardClosed(flow, op, flow.program.callers.far_sinks(flow, op), True)
 
 
@@ -87,7 +90,12 @@ def _contexts(flow: FunctionFlow) -> Iterator[GradContextMisused]:
     yield from _on_coroutine(flow)
     for op in flow.named("enter"):
         value = op.receiver
-        if value is not None and value.kind is Kind.EXTERNAL and value.name != "context" and dotted(op.node) is not None:  # type: ignore[arg-type]
+        if (
+            value is not None
+            and value.kind is Kind.EXTERNAL
+            and value.name != "context"
+            and dotted(op.node) is not None
+        ):  # type: ignore[arg-type]
             yield GradContextMisused(flow, op, "not called")
 
 

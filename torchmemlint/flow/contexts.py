@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import libcst as cst
 
 from torchmemlint.flow.dispatch import evaluate
@@ -18,15 +17,21 @@ def context(f: Frame, node: cst.Call, effect: str, dotted_name: str, args: list[
     if effect == "argument":
         flag = args[0].value.const if args else None
         effect = "unknown" if not isinstance(flag, bool) else "on" if flag else "off"
-        op = f.op("context", node, Value(kind=Kind.EXTERNAL, graph=Fact.NO, name="context", const=effect),
-                  callee=dotted_name, arguments=args)
+        op = f.op(
+            "context",
+            node,
+            Value(kind=Kind.EXTERNAL, graph=Fact.NO, name="context", const=effect),
+            callee=dotted_name,
+            arguments=args,
+        )
         f.state.mode = EFFECTS[effect]
         return op.value
     wrapped = args[0].value if args else None
     if wrapped is not None and wrapped.kind is Kind.FUNCTION:  # torch.no_grad()(fn) and torch.no_grad(fn)
         return wrapped
-    op = f.op("context", node, Value(kind=Kind.EXTERNAL, graph=Fact.NO, name="context", const=effect),
-              callee=dotted_name)
+    op = f.op(
+        "context", node, Value(kind=Kind.EXTERNAL, graph=Fact.NO, name="context", const=effect), callee=dotted_name
+    )
     return op.value
 
 

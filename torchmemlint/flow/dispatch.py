@@ -51,6 +51,14 @@ def unknown(f: Frame, node: cst.Call, args: Sequence[Argument], callee: Value | 
     values = [a.value for a in args] + ([callee] if callee is not None else [])
     graph, params = f.derived(values)
     value = Value(graph=min(graph, Fact.MAYBE) if graph or params else Fact.MAYBE, params=params)
-    op = f.op("?call", node, value, arguments=args, receiver=callee, sunk=[Sink.UNKNOWN_CALL],
-              callee=dotted(node.func), path=dotted(node.func))
+    op = f.op(
+        "?call",
+        node,
+        value,
+        arguments=args,
+        receiver=callee,
+        sunk=[Sink.UNKNOWN_CALL],
+        callee=dotted(node.func),
+        path=dotted(node.func),
+    )
     return op.value

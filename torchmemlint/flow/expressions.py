@@ -16,7 +16,7 @@ from torchmemlint.flow.strides import indexed_layout
 from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Layout, Value, join, replace
 
 METADATA = frozenset(
-    "shape ndim dtype device layout is_cuda is_leaf requires_grad grad_fn names itemsize nbytes is_sparse is_cpu".split()
+    "shape ndim dtype device layout is_cuda is_cpu is_leaf is_sparse requires_grad grad_fn names itemsize nbytes".split()
 )
 DETACHED = frozenset({"data", "grad"})
 SHUFFLED = frozenset({"T", "mT", "H", "mH"})
@@ -75,9 +75,9 @@ def _subscript(f: Frame, node: cst.Subscript) -> Value:
         return _index(f, node, base)
     if isinstance(base.elements, dict) and key in base.elements:
         return base.elements[key]
-    if isinstance(base.elements, tuple) and isinstance(key, int) and -len(base.elements) <= key < len(base.elements):
-        if all(not op.stores for op in base.defs):
-            return base.elements[key]
+    known = isinstance(base.elements, tuple) and not any(op.stores for op in base.defs)
+    if known and isinstance(key, int) and -len(base.elements) <= key < len(base.elements):  # type: ignore[arg-type]
+        return base.elements[key]  # type: ignore[index]
     if base.kind is Kind.CONTAINER:
         return _member(f, node, base)
     graph, params = f.derived([base])
@@ -123,12 +123,15 @@ def _binary(f: Frame, node: cst.BinaryOperation) -> Value:
     elif left.kind is Kind.CONTAINER and isinstance(node.operator, (cst.Add, cst.Multiply)):
         graph, params = f.derived([left, right])
         members = [*_known(left), *_known(right)] if isinstance(node.operator, cst.Add) else [*_known(left)]
-        value = Value(kind=Kind.CONTAINER, graph=graph, params=params, name=left.name,
-                      elements=tuple(members[:8]) or None)
+        value = Value(
+            kind=Kind.CONTAINER, graph=graph, params=params, name=left.name, elements=tuple(members[:8]) or None
+        )
         return f.op("literal.list", node, value, inputs=[left, right]).value
     else:
         graph, params = f.derived([left, right])
-        value = Value(kind=Kind.HOST if left.kind is right.kind is Kind.HOST else Kind.UNKNOWN, graph=graph, params=params)
+        value = Value(
+            kind=Kind.HOST if left.kind is right.kind is Kind.HOST else Kind.UNKNOWN, graph=graph, params=params
+        )
     name = "torch.matmul" if isinstance(node.operator, cst.MatrixMultiply) else "arith"
     arguments = [Argument(None, left, node.left), Argument(None, right, node.right)]
     layouts = {v.layout for v in (left, right) if v.kind is not Kind.HOST}

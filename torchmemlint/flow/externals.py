@@ -118,8 +118,13 @@ def _factory(f: Frame, node: cst.Call, name: str, args: Args) -> Value:
     """torch.zeros and its kin: a fresh leaf, with a graph only if requires_grad=True."""
     wanted = next((a.value.const for a in args if a.name == "requires_grad"), False)
     graph = Fact.NO if wanted is False else Fact.YES if wanted is True else Fact.MAYBE
-    value = Value(kind=Kind.TENSOR, graph=graph, layout=Layout.CONTIGUOUS, device=tensors.device_of(args),
-                  dtype=tensors.dtype_of(args))
+    value = Value(
+        kind=Kind.TENSOR,
+        graph=graph,
+        layout=Layout.CONTIGUOUS,
+        device=tensors.device_of(args),
+        dtype=tensors.dtype_of(args),
+    )
     bare = name.rpartition(".")[2]
     return f.op(f"torch.{bare}", node, value, arguments=args, passes=False, callee=name).value
 
@@ -142,8 +147,13 @@ def _passthrough(f: Frame, node: cst.Call, name: str, args: Args) -> Value:
     if elements is not None:
         item = Value(kind=Kind.CONTAINER, graph=graph, params=params, elements=elements, name="tuple")
         item = f.op("item", node, item, inputs=values).value
-        return f.op("literal.list", node, Value(kind=Kind.CONTAINER, graph=graph, params=params, elements=(item,)),
-                    arguments=args, inputs=[item]).value
+        return f.op(
+            "literal.list",
+            node,
+            Value(kind=Kind.CONTAINER, graph=graph, params=params, elements=(item,)),
+            arguments=args,
+            inputs=[item],
+        ).value
     if name in ("copy.deepcopy", "copy.copy", "reversed", "list", "tuple", "sorted") and len(args) >= 1:
         kept = args[0].value
         kind = kept.kind if name.startswith("copy.") else Kind.CONTAINER

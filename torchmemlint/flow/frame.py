@@ -144,8 +144,17 @@ class Frame:
         graph, params = self.derived(values)
         return Value(**{"kind": Kind.TENSOR, "graph": graph, "params": params, **facts})
 
-    def store(self, holder: Op, node: cst.CSTNode, value: Value, value_node: Any, how: str, *, nested: bool = False,
-              **facts: Any) -> Op:
+    def store(
+        self,
+        holder: Op,
+        node: cst.CSTNode,
+        value: Value,
+        value_node: Any,
+        how: str,
+        *,
+        nested: bool = False,
+        **facts: Any,
+    ) -> Op:
         """Record that `value` goes into `holder`; the graph flows on to whatever reads the holder."""
         op = self.op("store", node, value, inputs=[value], **facts)
         if all(s.op is not op for s in holder.stores):

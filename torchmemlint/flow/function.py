@@ -124,7 +124,10 @@ def _run_uncalled(frame: Frame, handed: dict[cst.CSTNode, tuple[Value, ...]]) ->
 
 
 def _parameters(
-    frame: Frame, node: cst.FunctionDef | cst.Module, given: Sequence[Value | None], handed: dict[int, Value],
+    frame: Frame,
+    node: cst.FunctionDef | cst.Module,
+    given: Sequence[Value | None],
+    handed: dict[int, Value],
 ) -> list[Op]:
     if isinstance(node, cst.Module):
         return []

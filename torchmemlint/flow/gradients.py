@@ -228,7 +228,9 @@ def _covers(owned: Owned, path: str) -> bool:
 def _evaluated(flow: FunctionFlow, forward: Op) -> Op | None:
     """The `eval()` call that the module of a forward is under; None where it may be in train mode."""
     receiver = forward.receiver or Value()
-    behind = list(closure(receiver.defs, lambda o: o.inputs if o.name in KEEPS | MOVES and o.name != "construct" else (), 60))
+    behind = list(
+        closure(receiver.defs, lambda o: o.inputs if o.name in KEEPS | MOVES and o.name != "construct" else (), 60)
+    )
     path = forward.path or ""
     switches = [o for o in behind if o.name in ("eval", "train")]
     switches += [o for o in flow.named("eval", "train") if o.path == path or o.path and path.startswith(o.path + ".")]

@@ -199,5 +199,6 @@ def written(op: Op, base: Value) -> bool:
     for source in list(sources):
         sources.update(source.value.shares)
     reached = closure(sources, lambda o: [u for u in o.uses if o in u.value.shares or o is op])
-    return any(u.name in WRITES or (u.name.startswith("torch.") and u.name.endswith("_"))
-               for o in reached for u in o.uses)
+    return any(
+        u.name in WRITES or (u.name.startswith("torch.") and u.name.endswith("_")) for o in reached for u in o.uses
+    )

@@ -39,7 +39,9 @@ def load(f: Frame, path: str, node: cst.CSTNode, *, fresh: bool = True, base: Va
 def holders_of(f: Frame, node: cst.BaseExpression, value: Value) -> list[Op]:
     """The operations that stand for a container value; an attribute that nothing bound here is loaded."""
     if value.defs:
-        return list(dict.fromkeys(root for op in value.defs if op.name not in ("arith", "compare") for root in roots(op)))
+        return list(
+            dict.fromkeys(root for op in value.defs if op.name not in ("arith", "compare") for root in roots(op))
+        )
     path = dotted(node)
     return [load(f, path, node)] if path is not None else []
 
@@ -96,11 +98,20 @@ def _members(container: Value) -> list[Value]:
     return members + stored
 
 
-def extend(f: Frame, node: cst.CSTNode, target: cst.BaseExpression, old: Value, new: Value, source: cst.CSTNode) -> None:
+def extend(
+    f: Frame, node: cst.CSTNode, target: cst.BaseExpression, old: Value, new: Value, source: cst.CSTNode
+) -> None:
     """`target += new` of a list: the members of `new` are stored."""
     for holder in holders_of(f, target, old):
-        f.store(holder, node, replace(new, kind=Kind.CONTAINER), source, "extend", path=dotted(target),
-                sunk=outliving(holder))
+        f.store(
+            holder,
+            node,
+            replace(new, kind=Kind.CONTAINER),
+            source,
+            "extend",
+            path=dotted(target),
+            sunk=outliving(holder),
+        )
 
 
 def outliving(holder: Op) -> list[Sink]:
@@ -161,7 +172,12 @@ def _read_value(f: Frame, func: cst.Attribute, base: Value, args: list[Argument]
 
 
 def _store(
-    f: Frame, node: cst.Call, holders: Iterable[Op], args: list[Argument], position: int, elements: bool,
+    f: Frame,
+    node: cst.Call,
+    holders: Iterable[Op],
+    args: list[Argument],
+    position: int,
+    elements: bool,
     func: cst.Attribute,
 ) -> None:
     plain = [a for a in args if a.name is None]
@@ -170,8 +186,16 @@ def _store(
     nested = isinstance(func.value, (cst.Subscript, cst.Call))
     for argument in chosen:
         for holder in holders:
-            f.store(holder, node, argument.value, argument.node, how, path=dotted(func.value), sunk=outliving(holder),
-                    nested=nested)
+            f.store(
+                holder,
+                node,
+                argument.value,
+                argument.node,
+                how,
+                path=dotted(func.value),
+                sunk=outliving(holder),
+                nested=nested,
+            )
 
 
 def unknown_holder(value: Value) -> Value:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 CANDIDATES = 40  # functions looked through for other uses of a holder
 REDUCING = frozenset(
-    f"torch.{n}" for n in "mean sum std var norm max min amax amin argmax argmin median any all count_nonzero histc "
+    f"torch.{n}"
+    for n in "mean sum std var norm max min amax amin argmax argmin median any all count_nonzero histc "
     "bincount numel size item logsumexp".split()
 )
 OVERWRITING = frozenset({"assign", "setitem", "update", "extend dict"})
@@ -155,8 +156,20 @@ def _kept(
     grows = store.how not in OVERWRITING or store.nested
     gradient = source.value.graph is Fact.NO
     return KeptByHook(
-        run, registration, store, path, grows, whole, fact(store.value) is Fact.YES and not gradient, gradient,
-        Sink.BACKWARD in ends, bool(ends & UNSEEN), emptied, by_backward, _grad(registration), local,
+        run,
+        registration,
+        store,
+        path,
+        grows,
+        whole,
+        fact(store.value) is Fact.YES and not gradient,
+        gradient,
+        Sink.BACKWARD in ends,
+        bool(ends & UNSEEN),
+        emptied,
+        by_backward,
+        _grad(registration),
+        local,
     )
 
 
@@ -165,8 +178,10 @@ def _outlasts(registration: Registration, holder: Op) -> bool:
     flow = registration.flow
     loops = {loop for op in flow.named("module", "backward") for loop in op.loops if op.order > registration.op.order}
     cleared = {loop for op in flow.named("clear", "bind") if op.path == holder.path for loop in op.loops}
-    return bool(loops - set(holder.loops) - cleared) and any(op.name == "backward" for op in flow.ops) and dropped(
-        registration.op
+    return (
+        bool(loops - set(holder.loops) - cleared)
+        and any(op.name == "backward" for op in flow.ops)
+        and dropped(registration.op)
     )
 
 

@@ -33,9 +33,7 @@ REGISTERS = {
 OPERATIONS = ("register_hook", "torch.register_hook", "torch.register_post_accumulate_grad_hook")
 HANDLING = frozenset({"bind", "store", "literal.list", "literal.tuple", "literal.dict", "comprehension", "del"})
 STEPS = frozenset("forward __call__ training_step validation_step test_step predict_step train_step".split())
-SELECTING = frozenset(
-    "iter item read load parameters literal.list literal.tuple literal.dict torch.getitem".split()
-)
+SELECTING = frozenset("iter item read load parameters literal.list literal.tuple literal.dict torch.getitem".split())
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,9 @@ from torchmemlint.flow.values import Fact, Kind, Value, replace
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
 
-LOCAL = frozenset({"literal.list", "literal.dict", "literal.set", "comprehension", "?call", "read", "copy", "construct"})
+LOCAL = frozenset(
+    {"literal.list", "literal.dict", "literal.set", "comprehension", "?call", "read", "copy", "construct"}
+)
 
 
 def kept(flow: FunctionFlow, op: Op) -> Iterator[HolderClosed]:
@@ -73,7 +75,12 @@ def _holder(flow: FunctionFlow, holder: Op) -> Iterator[HolderClosed]:
     stores = [s for s in holder.stores if (kind != "container" or outlives(holder, s)) and not carries(holder, s)]
     if holder.name == "param":
         stores = [s for s in stores if s.value.graph is Fact.YES]  # what the caller passed is told at the call
-    if kind is None or not stores or flow.info.name == "__init__" or (holder.name == "comprehension" and not _is_bound(holder)):
+    if (
+        kind is None
+        or not stores
+        or flow.info.name == "__init__"
+        or (holder.name == "comprehension" and not _is_bound(holder))
+    ):
         return
     if kind != "container" and flow.info.name != "forward":
         stores = [_told(flow, s) for s in stores]
@@ -175,8 +182,15 @@ def _kept_by_callee(flow: FunctionFlow, call: Op) -> Iterator[HolderClosed]:
         name = f"{path}.{attribute}" if path and attribute else kept.path
         maker = holder.value.defs[0] if holder is not None and holder.value.defs else call
         sinks = flow.program.callers.attribute_sinks(flow.info.path, name.rpartition(".")[2])
-        yield HolderClosed(flow, maker, name, "attribute" if attribute else "global", stores,
-                           sinks - {Sink.ATTRIBUTE, Sink.GLOBAL}, by_callee=True)
+        yield HolderClosed(
+            flow,
+            maker,
+            name,
+            "attribute" if attribute else "global",
+            stores,
+            sinks - {Sink.ATTRIBUTE, Sink.GLOBAL},
+            by_callee=True,
+        )
 
 
 def _forgotten(call: Op, makers: tuple[Op, ...]) -> bool:

@@ -99,7 +99,7 @@ def _shaped(arguments: Sequence[Argument]) -> Units:
     nodes = sizes(arguments)
     if nodes is None:
         return NONE
-    left = set()
+    left: set[int] = set()
     for position, node in enumerate(nodes):
         if isinstance(node, cst.StarredElement):
             right = {i - len(nodes) for i in range(position + 1, len(nodes)) if number(nodes[i]) == 1}

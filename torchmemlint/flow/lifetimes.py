@@ -148,8 +148,16 @@ def _evaluates(flow: FunctionFlow, call: Op) -> bool:
 
 def _callee_forwards(flow: FunctionFlow, call: Op, depth: int = 2) -> Mode | None:
     """The grad mode of the first forward in a called project function; None where it runs none."""
-    info = next((i for f in flow.program.project.files.values() if f.path == call.target
-                 for i in f.functions.values() if i.id == call.callee), None)
+    info = next(
+        (
+            i
+            for f in flow.program.project.files.values()
+            if f.path == call.target
+            for i in f.functions.values()
+            if i.id == call.callee
+        ),
+        None,
+    )
     if info is None:
         return None
     inner = flow.program.flow(info, flow.program.callers.context(info))

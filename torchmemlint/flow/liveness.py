@@ -102,8 +102,11 @@ class Liveness:
         return names
 
     def _binds(self) -> dict[tuple[str, cst.CSTNode | None], Op]:
-        return {(op.path or "", op.node): op for op in self.flow.named("bind")
-                if op.value.kind not in LIGHT_KINDS and not op.depth}
+        return {
+            (op.path or "", op.node): op
+            for op in self.flow.named("bind")
+            if op.value.kind not in LIGHT_KINDS and not op.depth
+        }
 
     def _read_elsewhere(self, name: str) -> bool:
         """Is a module-level name read by a function of the file?"""
@@ -166,8 +169,11 @@ class Liveness:
         alive = self._live_out[index] | self._live_in[start]
         live = [bind for bind in binds if self._names.bit[bind.path or ""] & alive]
         dead = [bind for bind in binds if bind not in live]
-        found = [Held(bind.path or "", bind, op, weigh(bound(bind), bind, op), _carried(bind, op)) for bind in dead
-                 if not self._needed(bind, live, op)]
+        found = [
+            Held(bind.path or "", bind, op, weigh(bound(bind), bind, op), _carried(bind, op))
+            for bind in dead
+            if not self._needed(bind, live, op)
+        ]
         return sorted((h for h in found if h.weight), key=lambda h: -h.weight)
 
     def dead(self, op: Op) -> list[Op]:
@@ -275,6 +281,7 @@ def _carried(bind: Op, peak: Op) -> bool:
 
 def freed_before(value: Value, bind: Op, peak: Op) -> bool:
     """Has a backward call released the graph of `value` by the time that `peak` runs?"""
+
     def before(backward: Op) -> bool:
         if bind.order <= peak.order:
             return backward.order <= peak.order

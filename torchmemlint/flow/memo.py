@@ -1,4 +1,4 @@
-"""Answers kept: for good where they depend on the program alone, for one file's check where a recursion cut them short."""
+"""Answers kept: for good where they depend on the program alone, for one file where a recursion cut them short."""
 
 from __future__ import annotations
 

@@ -24,9 +24,7 @@ def forward(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> Va
     return _finish(f, node, callee, args, _external_result(f, callee, args))
 
 
-def _project_forward(
-    f: Frame, node: cst.Call, callee: Value, args: list[Argument], result: Value | None
-) -> Value:
+def _project_forward(f: Frame, node: cst.Call, callee: Value, args: list[Argument], result: Value | None) -> Value:
     if result is None:
         return _finish(f, node, callee, args, _external_result(f, callee, args))
     if callee.trainable is Fact.NO:
@@ -78,12 +76,22 @@ def _external_result(f: Frame, callee: Value, args: list[Argument]) -> Value:
 
 
 def _finish(f: Frame, node: cst.Call, callee: Value, args: list[Argument], value: Value) -> Value:
-    op = f.op("module", node, value, receiver=callee, receiver_node=node.func, arguments=args, callee=callee.name,
-              path=dotted(node.func))
+    op = f.op(
+        "module",
+        node,
+        value,
+        receiver=callee,
+        receiver_node=node.func,
+        arguments=args,
+        callee=callee.name,
+        path=dotted(node.func),
+    )
     if is_attention(callee) and isinstance(value.elements, tuple):
         output, weights = value.elements
-        parts = (f.op("module.output", node, output, inputs=[op.value]).value,
-                 f.op("module.weights", node, replace(weights, kind=Kind.TENSOR), inputs=[op.value]).value)
+        parts = (
+            f.op("module.output", node, output, inputs=[op.value]).value,
+            f.op("module.weights", node, replace(weights, kind=Kind.TENSOR), inputs=[op.value]).value,
+        )
         op.value = replace(op.value, elements=parts)
     else:
         op.value = _mapped(op.value, lambda e: e if e.graph is Fact.NO and not e.params else replace(e, defs=(op,)))
@@ -108,18 +116,36 @@ def method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: lis
     if name in SELF:
         return _itself(f, node, func, base, args)
     if name in PARAMETERS:
-        op = f.op("parameters", node, Value(kind=Kind.CONTAINER, graph=Fact.NO), receiver=base, passes=False,
-                  path=dotted(func.value))
+        op = f.op(
+            "parameters",
+            node,
+            Value(kind=Kind.CONTAINER, graph=Fact.NO),
+            receiver=base,
+            passes=False,
+            path=dotted(func.value),
+        )
         op.value = replace(op.value, elements=_members_of(name, op))
         return op.value
     if name == "state_dict":
-        return f.op("state_dict", node, Value(kind=Kind.CONTAINER, graph=Fact.NO, name="state_dict"), receiver=base,
-                    passes=False, path=dotted(func.value)).value
+        return f.op(
+            "state_dict",
+            node,
+            Value(kind=Kind.CONTAINER, graph=Fact.NO, name="state_dict"),
+            receiver=base,
+            passes=False,
+            path=dotted(func.value),
+        ).value
     if name in ("load_state_dict", "zero_grad", "register_buffer", "register_parameter"):
         return f.op(name, node, HOST, receiver=base, receiver_node=func.value, arguments=args, passes=False).value
     if name == "generate":
-        return f.op("module", node, Value(kind=Kind.TENSOR, graph=Fact.NO, dtype="int"), receiver=base,
-                    arguments=args, passes=False).value
+        return f.op(
+            "module",
+            node,
+            Value(kind=Kind.TENSOR, graph=Fact.NO, dtype="int"),
+            receiver=base,
+            arguments=args,
+            passes=False,
+        ).value
     return None
 
 
@@ -134,7 +160,7 @@ def _members_of(name: str, op: Op) -> tuple[Value, ...] | None:
 
 
 def _root(node: cst.BaseExpression) -> cst.BaseExpression:
-    """`model` in `model.eval().requires_grad_(False)`: what a chain of methods that give the module itself starts from."""
+    """`model` in `model.eval().requires_grad_(False)`: where a chain of methods that give the module itself starts."""
     while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in SELF:
         node = node.func.value
     return node

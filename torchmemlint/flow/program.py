@@ -28,7 +28,9 @@ SUMMARY_DEPTH = 8  # calls into calls that are followed
 CONTEXTS = 4  # different assumptions about the parameters of one function
 KEPT_FLOWS = 2000  # interpretations kept in memory
 KEPT_UNITS = 1000  # parsed slices kept in memory
-CONTEXTUAL = frozenset({Kind.MODULE, Kind.INSTANCE, Kind.OPTIMIZER, Kind.SCALER, Kind.LOADER, Kind.FUNCTION, Kind.CLASS})
+CONTEXTUAL = frozenset(
+    {Kind.MODULE, Kind.INSTANCE, Kind.OPTIMIZER, Kind.SCALER, Kind.LOADER, Kind.FUNCTION, Kind.CLASS}
+)
 MODES = {"off": Mode.OFF, "on": Mode.ON, "no_grad": Mode.OFF}
 
 Signature = tuple[tuple[Kind, str | None, Fact] | None, ...]
@@ -133,8 +135,12 @@ class Program:
                 if "classmethod" in info.decorators:
                     return Value(kind=Kind.CLASS, graph=Fact.NO, name=self.key(owner))
                 module = self.project.is_module_class(owner) is Fact.YES
-                return Value(kind=Kind.MODULE if module else Kind.INSTANCE, graph=Fact.NO, name=self.key(owner),
-                             trainable=Fact.YES)
+                return Value(
+                    kind=Kind.MODULE if module else Kind.INSTANCE,
+                    graph=Fact.NO,
+                    name=self.key(owner),
+                    trainable=Fact.YES,
+                )
         if parameter.kind in ("vararg", "kwarg"):
             return Value(kind=Kind.CONTAINER)
         return self.annotation(index, parameter.annotation)

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import libcst as cst
 
+from torchmemlint.flow import holders
 from torchmemlint.flow.contexts import apply_effect
 from torchmemlint.flow.dispatch import evaluate, run, unknown
 from torchmemlint.flow.frame import INLINE_DEPTH, Closure, Frame, dotted
 from torchmemlint.flow.graph import Argument, Mode, Op, proven
-from torchmemlint.flow import holders
 from torchmemlint.flow.holders import holders_of, outliving
 from torchmemlint.flow.summary import Summary
 from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, join, replace
@@ -34,9 +34,7 @@ def call_function(f: Frame, node: cst.Call, info: FunctionInfo, args: list[Argum
     return value if value is not None else _unsummarised(f, node, info, args, receiver)
 
 
-def _unsummarised(
-    f: Frame, node: cst.Call, info: FunctionInfo, args: list[Argument], receiver: Value | None
-) -> Value:
+def _unsummarised(f: Frame, node: cst.Call, info: FunctionInfo, args: list[Argument], receiver: Value | None) -> Value:
     """A project function without a summary (recursion): unknown, but known to be called here."""
     value = unknown(f, node, args, receiver)
     for op in value.defs:
@@ -109,9 +107,7 @@ def receiver_node(node: cst.Call) -> cst.BaseExpression:
     return node.func.value if isinstance(node.func, cst.Attribute) else node.func
 
 
-def applied(
-    f: Frame, node: cst.Call, info: FunctionInfo, args: list[Argument], receiver: Value | None
-) -> Value | None:
+def applied(f: Frame, node: cst.Call, info: FunctionInfo, args: list[Argument], receiver: Value | None) -> Value | None:
     """The summary of `info` applied at this call, its effects included; None where there is no summary."""
     bound = bound_values(info, args, receiver, receiver_node(node))
     summary = f.program.summary(info, [b.value if b is not None else None for b in bound])
@@ -123,8 +119,10 @@ def applied(
     op = f.op("call", node, value, inputs=inputs, callee=info.id, path=dotted(node.func))
     op.arguments, op.receiver, op.target = args, receiver, info.path
     op.value = _owned(op.value, op)
-    op.kept = [(kept, _at(bound, kept.root), [a for p in sorted(kept.params) if (a := _at(bound, p)) is not None])
-               for kept in summary.kept]
+    op.kept = [
+        (kept, _at(bound, kept.root), [a for p in sorted(kept.params) if (a := _at(bound, p)) is not None])
+        for kept in summary.kept
+    ]
     _fill(f, node, op)
     _effects(f, summary, bound, receiver)
     return op.value
@@ -137,8 +135,9 @@ def _fill(f: Frame, node: cst.Call, call: Op) -> None:
             continue
         for root in holders_of(f, holder.node, holder.value):
             for argument in values:
-                f.store(root, node, argument.value, argument.node, kept.how, path=dotted(holder.node),
-                        sunk=outliving(root))
+                f.store(
+                    root, node, argument.value, argument.node, kept.how, path=dotted(holder.node), sunk=outliving(root)
+                )
 
 
 def _at(bound: list[Argument | None], position: int) -> Argument | None:
@@ -155,7 +154,9 @@ def _owned(value: Value, op: Op) -> Value:
 
 
 def _made(value: Value, op: Op) -> Value:
-    return value if value.kind is Kind.HOST or value.graph is Fact.NO and not value.params else replace(value, defs=(op,))
+    return (
+        value if value.kind is Kind.HOST or value.graph is Fact.NO and not value.params else replace(value, defs=(op,))
+    )
 
 
 def _argument(f: Frame, summary: Summary, position: int, bound: Argument | None) -> Op | None:

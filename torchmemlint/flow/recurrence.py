@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 CANDIDATES = 40  # functions looked through for other uses of an attribute
 UNSEEN = frozenset({Sink.RETURNED, Sink.YIELDED, Sink.UNKNOWN_CALL})
 UPDATES = frozenset(f"torch.{n}_" for n in "add sub mul div lerp copy addcmul addcdiv".split())
-LINEAR = frozenset("torch.mean torch.sum torch.view torch.reshape torch.flatten torch.t torch.transpose torch.permute "
-                   "torch.squeeze torch.unsqueeze torch.clone torch.to torch.float torch.add torch.sub".split())
+LINEAR = frozenset(
+    "torch.mean torch.sum torch.view torch.reshape torch.flatten torch.t torch.transpose torch.permute "
+    "torch.squeeze torch.unsqueeze torch.clone torch.to torch.float torch.add torch.sub".split()
+)
 
 
 @dataclass(frozen=True)

@@ -96,8 +96,11 @@ def _over_members(op: Op) -> bool:
     through = frozenset({"iter", "item", "arith", "read"})
     behind = closure(op.receiver.defs, lambda o: o.inputs if o.name in through else ())
     members = [o for o in behind if o.name == "iter" and o.loops and o.loops[-1] == inner]
-    return any(maker.name != "batch" and maker.value.kind is not Kind.LOADER and inner not in maker.loops
-               for member in members for maker in member.inputs)
+    return any(
+        maker.name != "batch" and maker.value.kind is not Kind.LOADER and inner not in maker.loops
+        for member in members
+        for maker in member.inputs
+    )
 
 
 def _comes_round(mine: set[Op], op: Op) -> bool:

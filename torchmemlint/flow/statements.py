@@ -15,6 +15,7 @@ from torchmemlint.flow.graph import Sink
 from torchmemlint.flow.holders import element_of
 from torchmemlint.flow.values import HOST, Fact, Kind, Value, replace
 
+
 def _line(f: Frame, node: cst.SimpleStatementLine) -> None:
     run(f, node.body)
 

@@ -108,8 +108,16 @@ def _kept(f: Frame, names: list[str]) -> list[Kept]:
                 params = frozenset(p for a in values for p in a.value.params)
                 graph = max((a.value.graph for a in values), default=inner.graph)
                 attribute = inner.path.partition(".")[2]
-                kept.append(Kept(root, f"{path}.{attribute}" if attribute else path, params, max(graph, inner.graph),
-                                 inner.how, inner.place))
+                kept.append(
+                    Kept(
+                        root,
+                        f"{path}.{attribute}" if attribute else path,
+                        params,
+                        max(graph, inner.graph),
+                        inner.how,
+                        inner.place,
+                    )
+                )
     return kept[:20]
 
 

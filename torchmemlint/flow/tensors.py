@@ -21,11 +21,22 @@ DISTINCTIVE = frozenset(
     narrow baddbmm addmm einsum mean sum std var norm abs square log cumsum argsort argmin eq ne gt lt ge le
     numpy tolist t chunk repeat_interleave tile copy_ logsumexp index_add index_copy masked_select tril triu""".split()
 )
-AMBIGUOUS = frozenset("sum mean std var view repeat item copy sort index eq t chunk split max min any all abs log".split())
+AMBIGUOUS = frozenset(
+    "sum mean std var view repeat item copy sort index eq t chunk split max min any all abs log".split()
+)
 LAYOUTS = {"contiguous": Layout.CONTIGUOUS, "strided": Layout.STRIDED}
 PAIRS = frozenset({"max", "min", "topk", "sort", "median", "mode", "kthvalue", "cummax", "cummin"})
-CASTS = {"long": "int64", "int": "int32", "byte": "uint8", "bool": "bool", "double": "float64", "half": "float16",
-         "float": "float32", "bfloat16": "bfloat16", "short": "int16"}
+CASTS = {
+    "long": "int64",
+    "int": "int32",
+    "byte": "uint8",
+    "bool": "bool",
+    "double": "float64",
+    "half": "float16",
+    "float": "float32",
+    "bfloat16": "bfloat16",
+    "short": "int16",
+}
 RESHAPING = frozenset({"reshape", "flatten", "ravel", "reshape_as"})  # a copy where the strides allow no view
 INTEGRAL = frozenset("int long short byte bool uint8 int8 int16 int32 int64".split())
 RESULTS = {"linalg.svd": ("U", "S", "Vh"), "svd": ("U", "S", "V"), "linalg.qr": ("Q", "R"), "qr": ("Q", "R")}
@@ -64,8 +75,16 @@ def _apply(
     fact = knowledge.operator(name)
     operands = [base] if name in CONVERSIONS else [base, *(a.value for a in args)]
     if fact is not None and fact.kind == "host":
-        op = f.op(f"torch.{name}", node, HOST, receiver=base, receiver_node=base_node, arguments=args, passes=False,
-                  sunk=[Sink.HOST])
+        op = f.op(
+            f"torch.{name}",
+            node,
+            HOST,
+            receiver=base,
+            receiver_node=base_node,
+            arguments=args,
+            passes=False,
+            sunk=[Sink.HOST],
+        )
         return replace(HOST, defs=(op,)) if name == "numpy" else HOST
     if name in ("detach", "detach_"):
         return _detach(f, node, name, base, base_node)
@@ -77,10 +96,17 @@ def _apply(
     if name in RESULTS:
         return results(f, op, RESULTS[name])
     if name in PAIRS and _has_dimension(name, args):
-        indices = f.op(f"torch.{name}.indices", node, Value(kind=Kind.TENSOR, graph=Fact.NO, dtype="int"),
-                       receiver=base, arguments=args, passes=False).value
-        return replace(op.value, kind=Kind.CONTAINER, elements={"values": op.value, "indices": indices,
-                                                                0: op.value, 1: indices})
+        indices = f.op(
+            f"torch.{name}.indices",
+            node,
+            Value(kind=Kind.TENSOR, graph=Fact.NO, dtype="int"),
+            receiver=base,
+            arguments=args,
+            passes=False,
+        ).value
+        return replace(
+            op.value, kind=Kind.CONTAINER, elements={"values": op.value, "indices": indices, 0: op.value, 1: indices}
+        )
     return op.value
 
 
@@ -115,7 +141,11 @@ def _rebind(f: Frame, base_node: cst.BaseExpression | None, value: Value) -> Non
 
 
 def _result(
-    f: Frame, name: str, fact: knowledge.OpFact | None, base: Value, args: Sequence[Argument],
+    f: Frame,
+    name: str,
+    fact: knowledge.OpFact | None,
+    base: Value,
+    args: Sequence[Argument],
     operands: Sequence[Value],
 ) -> Value:
     if name == "requires_grad_":
@@ -132,11 +162,14 @@ def _result(
     device = {"cpu": "cpu", "cuda": "cuda"}.get(name) or device_of(args) or base.device
     dtype = fact.dtype or CASTS.get(name) or dtype_of(args) or (base.dtype if aliases else None)
     if not fact.differentiable or dtype in INTEGRAL:
-        return Value(kind=Kind.TENSOR, graph=Fact.NO, layout=layout, shares=shares, dtype=dtype, device=device,
-                     scalar=scalar)
+        return Value(
+            kind=Kind.TENSOR, graph=Fact.NO, layout=layout, shares=shares, dtype=dtype, device=device, scalar=scalar
+        )
     value = f.tensor(operands, layout=layout, shares=shares, dtype=dtype, device=device, scalar=scalar)
     many = name in ("split", "chunk", "unbind", "tensor_split", "split_with_sizes")
-    return replace(value, kind=Kind.CONTAINER, name="tensors", layout=strides.parts_layout(base, args)) if many else value
+    return (
+        replace(value, kind=Kind.CONTAINER, name="tensors", layout=strides.parts_layout(base, args)) if many else value
+    )
 
 
 def _layout(fact: knowledge.OpFact, base: Value, operands: Sequence[Value]) -> Layout:
@@ -163,7 +196,21 @@ def _scalar(name: str, base: Value, args: Sequence[Argument]) -> Fact:
     if knowledge.functional_loss(name):
         reduction = next((a.value.const for a in args if a.name == "reduction"), "mean")
         return Fact.NO if reduction == "none" else Fact.YES
-    if name in ("detach", "clone", "cpu", "cuda", "to", "float", "double", "mul", "add", "div", "squeeze", "log", "exp"):
+    if name in (
+        "detach",
+        "clone",
+        "cpu",
+        "cuda",
+        "to",
+        "float",
+        "double",
+        "mul",
+        "add",
+        "div",
+        "squeeze",
+        "log",
+        "exp",
+    ):
         return base.scalar
     return Fact.NO if name in ("argmax", "cat", "stack", "softmax", "matmul") else Fact.MAYBE
 

@@ -13,9 +13,29 @@ import libcst as cst
 if TYPE_CHECKING:
     from torchmemlint.flow.graph import Op
 
-SKIPPED = ("whitespace", "leading_lines", "lpar", "rpar", "lbracket", "rbracket", "lbrace", "rbrace", "comma", "colon",
-           "semicolon", "header", "footer", "trailing", "equal", "dot", "asynchronous", "keyword", "operator",
-           "annotation", "star")
+SKIPPED = (
+    "whitespace",
+    "leading_lines",
+    "lpar",
+    "rpar",
+    "lbracket",
+    "rbracket",
+    "lbrace",
+    "rbrace",
+    "comma",
+    "colon",
+    "semicolon",
+    "header",
+    "footer",
+    "trailing",
+    "equal",
+    "dot",
+    "asynchronous",
+    "keyword",
+    "operator",
+    "annotation",
+    "star",
+)
 READS_ALL = frozenset({"locals", "vars", "globals", "eval", "exec", "dir"})
 
 OpsAt = Callable[[cst.CSTNode], "list[Op]"]

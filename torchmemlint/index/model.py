@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-
 STORES = "@stores"
 """Stands among a function's words where a line looks like a store into an attribute."""
 

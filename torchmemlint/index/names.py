@@ -13,7 +13,7 @@ from torchmemlint.index.model import STORES
 _WORD = re.compile(r"[^\W\d]\w*")
 _STORE = re.compile(
     r"\w\.\w+(?:\[[^\]\n]*\])*\s*(?:(?::[^=\n]+)?[-+*/|&@]?=(?!=)"
-    r"|\.(?:append|add|update|extend|insert|setdefault|appendleft|put)\b)|\bsetattr\b|^\s*\w+\.\w+\s*,[^=\n()]*=(?!=)",
+    r"|\.(?:append|add|update|extend|insert|setdefault|appendleft|put)\b)|\bsetattr\b|^\s*[\w.]+\[[^\n=]*\]\s*[-+*/]?=(?!=)|^\s*\w+\.\w+\s*,[^=\n()]*=(?!=)",
     re.MULTILINE,
 )
 _BREAK = re.compile(r"\r\n|\r|\n")

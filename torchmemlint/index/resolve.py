@@ -215,7 +215,6 @@ class Resolver:
                 return found
         return None
 
-
     def _offered(self, file: FileIndex) -> frozenset[str]:
         """The names that the file's star imports may bring, through any number of files."""
         offered = self._offers.get(file.path)

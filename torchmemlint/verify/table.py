@@ -76,7 +76,7 @@ def remarks(result: Verified) -> Iterator[str]:
     for claim in result.claims:
         if claim.verdict != CONFIRMED:
             yield f"{claim.name} {claim.verdict}: {claim.detail}"
-    if result.note:
+    if result.note and not (result.case.device and result.verdict == CONFIRMED):
         yield result.note
 
 

@@ -63,8 +63,8 @@ class HandwrittenActivation(Rule):
             yield self.finding(event, event.op.node, what, severity=Severity.HINT)
             return
         what = (
-            f"`{CALLS[found.name]}` written out: {len(found.parts)} more tensors of the input's size are "
-            "made, most of them saved"
+            f"`{CALLS[found.name]}` written out: {_number(len(found.parts))} of the input's size made besides the result, "
+            "and saved for backward"
         )
         yield self.finding(event, event.op.node, what, fix=_call(event, event.op, found))
 
@@ -76,3 +76,7 @@ def _call(event: OpClosed, op: Op, found: Formula) -> Plan | None:
     tail = ', approximate="tanh")' if found.name == "gelu-tanh" else ")"
     plan = replace(op.node, f"{spelled}(", found.node, tail)
     return Plan(f"call `{CALLS[found.name]}`", plan.steps, False, "results are equal up to rounding")
+
+
+def _number(count: int) -> str:
+    return "one more tensor" if count == 1 else f"{count} more tensors"

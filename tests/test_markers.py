@@ -96,8 +96,8 @@ def test_construction_from_a_tensor_is_seen() -> None:
 
 
 def test_growth_is_told_from_warm_up() -> None:
-    grown = Usage([MIB * n for n in range(8)], 8 * MIB, 8 * MIB)
-    steady = Usage([MIB, 5 * MIB, 5 * MIB, 5 * MIB, 5 * MIB], 5 * MIB, 9 * MIB)
+    grown = Usage([MIB * n for n in range(8)], [8 * MIB], 8 * MIB)
+    steady = Usage([MIB, 5 * MIB, 5 * MIB, 5 * MIB, 5 * MIB], [5 * MIB], 9 * MIB)
     assert shows("grows", grown, steady)
     assert not shows("grows", steady, steady)
     assert shows("none", steady, steady)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchmemlint.flow.events import Event, ForwardClosed, FunctionClosed, GradContextMisused, OpClosed
-from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.graph import Mode, Op, fact
 from torchmemlint.flow.keeping import kept, runs_with_grad
 from torchmemlint.flow.values import Fact, Kind
@@ -94,8 +93,8 @@ def _contexts(flow: FunctionFlow) -> Iterator[GradContextMisused]:
             value is not None
             and value.kind is Kind.EXTERNAL
             and value.name != "context"
-            and dotted(op.node) is not None
-        ):  # type: ignore[arg-type]
+            and isinstance(op.node, (cst.Name, cst.Attribute))
+        ):
             yield GradContextMisused(flow, op, "not called")
 
 

@@ -101,6 +101,8 @@ def _index(f: Frame, node: cst.Subscript, base: Value) -> Value:
                 if bound is not None:
                     evaluate(f, bound)
             continue
+        if not isinstance(element.slice, cst.Index):
+            continue
         value = evaluate(f, element.slice.value)
         arguments.append(Argument(None, value, element.slice.value))
         gathers = gathers or value.kind in (Kind.TENSOR, Kind.CONTAINER)

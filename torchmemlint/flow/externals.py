@@ -139,7 +139,7 @@ def _passthrough(f: Frame, node: cst.Call, name: str, args: Args) -> Value:
     graph, params = f.derived(values)
     if name in ("next", "sum", "min", "max", "iter"):
         return _reduced(f, node, name, args)
-    elements = None
+    elements: tuple[Value, ...] | None = None
     if name == "enumerate":
         elements = (HOST, element_of(f, args[0].node, args[0].value))
     elif name == "zip" and all(a.name is None for a in args):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -85,7 +86,7 @@ def interpret(program: Program, info: FunctionInfo, assumed: Assumption) -> Func
     flow = _once(program, info, unit, assumed)
     proven = {p: k for p, k in flow.frame.evidence.items() if p in flow.frame.unsettled}
     if proven and not assumed.evidence:
-        flow = _once(program, info, unit, replace(assumed, evidence=dict(flow.frame.evidence)))
+        flow = _once(program, info, unit, dataclasses.replace(assumed, evidence=dict(flow.frame.evidence)))
     return flow
 
 

@@ -58,6 +58,8 @@ def linear(op: Op) -> bool:
             return True
         weights = [a.value for a in op.arguments] + ([op.receiver] if op.receiver is not None else [])
         attached = [v for v in weights if fact(v) is not Fact.NO]
+        if any(v.kind is Kind.TENSOR and v.scalar is not Fact.YES for v in weights if v not in attached):
+            return False  # weights that may be known only behind the loop
         return operator in ("Multiply", "Divide") and len(attached) <= 1 and not _divides_by_tensor(op, operator)
     return isinstance(op.node, (cst.UnaryOperation, cst.Call))
 
@@ -138,7 +140,8 @@ def _pass_in_loop(flow: FunctionFlow, added: Value, user: Op) -> Op | None:
     outside = [op for op in passes if op not in own]
     if not own or outside or any(_recurrent(op) for op in own):
         return None
-    scalar = added.scalar is Fact.YES or any(op.name == "call" for op in own)
+    members = added.elements if isinstance(added.elements, tuple) else (added,)
+    scalar = all(m.scalar is Fact.YES for m in members) or any(op.name == "call" for op in own)
     return min(own, key=lambda op: op.order) if scalar else None
 
 

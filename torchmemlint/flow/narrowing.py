@@ -111,7 +111,7 @@ def _share(op: Op) -> Share | None:
         index = element.slice
         if _whole(index):
             inner = True
-        elif isinstance(index, cst.Slice):
+        elif not isinstance(index, cst.Index):
             best, inner = max(best or Share.SOME, Share.SOME), True
         elif isinstance(index.value, cst.Name) and index.value.value == "None":
             continue

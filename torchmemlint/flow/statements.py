@@ -195,7 +195,7 @@ def _class(f: Frame, node: cst.ClassDef) -> None:
         f.state.env = {}
         for statement in node.body.body:
             if not isinstance(statement, (cst.FunctionDef, cst.ClassDef)):
-                run(f, [statement])  # type: ignore[list-item]
+                run(f, [statement])
         f.classes[node.name.value] = f.state.env
         f.state = outer
         return

@@ -122,6 +122,9 @@ def verify_case(case: Case, plan: Plan, setting: Setting, pool: Pool) -> Verifie
         predicted = _verified(case, plan, setting, pool)
         if predicted.verdict == CONFIRMED and predicted.meter == "virtual":
             return replace(predicted, note="predicted; only a GPU can prove it")
+        unlike = [f"{c.name} {c.verdict}, {c.detail}" for c in predicted.claims if c.verdict != CONFIRMED]
+        if unlike and predicted.meter == "virtual":
+            return Verified(case, note=f"only a GPU can show this; the prediction says otherwise: {'; '.join(unlike)}")
     return Verified(case, note="only a GPU can show this")
 
 

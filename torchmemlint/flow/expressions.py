@@ -16,7 +16,7 @@ from torchmemlint.flow.strides import indexed_layout
 from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Layout, Value, join, replace
 
 METADATA = frozenset(
-    "shape ndim dtype device layout is_cuda is_cpu is_leaf is_sparse requires_grad grad_fn names itemsize nbytes".split()
+    "shape ndim dtype device layout is_cuda is_cpu is_leaf is_sparse requires_grad grad_fn names nbytes".split()
 )
 DETACHED = frozenset({"data", "grad"})
 SHUFFLED = frozenset({"T", "mT", "H", "mH"})

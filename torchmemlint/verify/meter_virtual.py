@@ -7,14 +7,17 @@ from __future__ import annotations
 import contextlib
 import gc
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from torchmemlint.verify import virtual_device
 from torchmemlint.verify.hidden import buffer_of, transient
+from torchmemlint.verify.kernels import attention, softmax
 from torchmemlint.verify.ledger import Ledger, taken_apart, tensors
 from torchmemlint.verify.usage import Usage
 
@@ -66,34 +69,6 @@ def _deepcopy(tensor: torch.Tensor, memo: dict[int, Any]) -> Any:
     return memo[id(tensor)]
 
 
-def _attention(
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    attn_mask: torch.Tensor | None = None,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    scale: float | None = None,
-    enable_gqa: bool = False,
-) -> Any:
-    """The kernel that CUDA would choose: flash for two-byte types without a mask, else the memory-efficient one."""
-    if query.device.type != virtual_device.NAME or enable_gqa:
-        plain = torch._C._nn.scaled_dot_product_attention
-        return plain(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
-    if query.dtype in (torch.float16, torch.bfloat16) and attn_mask is None:
-        return aten._scaled_dot_product_flash_attention(query, key, value, dropout_p, is_causal, scale=scale)[0]
-    needs = torch.is_grad_enabled() and any(t.requires_grad for t in (query, key, value))
-    bias = _bias(attn_mask, query, key) if attn_mask is not None else None
-    efficient = aten._scaled_dot_product_efficient_attention
-    return efficient(query, key, value, bias, needs, dropout_p, is_causal, scale=scale)[0]
-
-
-def _bias(mask: torch.Tensor, query: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
-    if mask.dtype is torch.bool:
-        mask = torch.zeros_like(mask, dtype=query.dtype).masked_fill_(~mask, float("-inf"))
-    return mask.expand(query.shape[0], query.shape[1], query.shape[2], key.shape[2])
-
-
 _CALLS: dict[Any, Callable[..., Any]] = {
     torch.Tensor.numpy: _numpy,
     torch.Tensor.__array__: lambda tensor, dtype=None: (
@@ -102,6 +77,11 @@ _CALLS: dict[Any, Callable[..., Any]] = {
     torch.Tensor.__format__: lambda tensor, how: format(constant(tensor.dtype) if tensor.dim() == 0 else "", how),
     torch.Tensor.tolist: _tolist,
     torch.Tensor.__deepcopy__: _deepcopy,
+    **dict.fromkeys((torch.softmax, torch.Tensor.softmax, F.softmax), partial(softmax, aten._softmax, "softmax")),
+    **dict.fromkeys(
+        (torch.log_softmax, torch.Tensor.log_softmax, F.log_softmax),
+        partial(softmax, aten._log_softmax, "log_softmax"),
+    ),
     torch.Tensor.pin_memory: lambda tensor, *_: tensor,
 }
 
@@ -217,7 +197,7 @@ class VirtualMeter:
     def __init__(self, limit: int | None = None) -> None:
         self.ledger = Ledger(limit)
         self.device = virtual_device.install()
-        torch.nn.functional.scaled_dot_product_attention = _attention  # modes don't see calls inside torch's functions
+        torch.nn.functional.scaled_dot_product_attention = attention  # modes don't see calls inside torch's functions
         self._contexts = contextlib.ExitStack()
 
     def __enter__(self) -> VirtualMeter:

@@ -10,11 +10,11 @@ from typing import Any
 
 import click
 
+from torchmemlint import loader
 from torchmemlint.config import nearest
 from torchmemlint.dev.docstrings import sections, summary
 from torchmemlint.dev.examples import best_example
 from torchmemlint.findings import Severity
-from torchmemlint.loader import load_rules
 from torchmemlint.registry import Rule
 from torchmemlint.report.records import impact_of
 from torchmemlint.selection import SPECIAL
@@ -30,7 +30,7 @@ _SPECIAL_TEXT = {
 
 def find_rule(text: str) -> type[Rule] | str:
     """The rule with this code or name; the code of one of the tool's own findings. Raises UsageError."""
-    rules = load_rules()
+    rules = loader.load_rules()
     for rule in rules:
         if text.upper() == rule.code or text.lower() == rule.name:
             return rule
@@ -128,7 +128,7 @@ def print_table() -> None:
     for title in ("code", "name", "severity", "fix", "what it finds"):
         table.add_column(title, no_wrap=True)
     rows = [_special_row(code) for code in SPECIAL]
-    rows += [(r.code, r.name, r.severity.value, has_fix(r), summary(r)) for r in load_rules()]
+    rows += [(r.code, r.name, r.severity.value, has_fix(r), summary(r)) for r in loader.load_rules()]
     console = Console(markup=False, emoji=False, highlight=False, width=None if _terminal() else 160)
     taken = sum(max(len(row[i]) for row in (*rows, ("", "", "severity", ""))) + 2 for i in range(4))
     console.width = max(console.width, taken + 20)  # a narrow terminal breaks lines; codes and names are never cut

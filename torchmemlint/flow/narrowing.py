@@ -39,16 +39,16 @@ class Narrowed:
     moved: bool  # a `.cpu()` or `.to()` follows: it copies the part, or nothing where the tensor is there already
 
 
-def narrowed(flow: FunctionFlow, value: Value, depth: int = 3) -> Narrowed | None:
+def narrowed(flow: FunctionFlow, value: Value, depth: int = 6) -> Narrowed | None:
     """The view that `value` surely is; None where it has a storage of its own, or its base lives on anyway."""
-    if len(value.defs) != 1:
+    if len(value.defs) != 1 or not depth:
         return None
     (op,) = value.defs
     if op.name in MOVES and op.receiver is not None:
-        inner = narrowed(flow, op.receiver, depth)
+        inner = narrowed(flow, op.receiver, depth - 1)
         return Narrowed(inner.view, inner.base, inner.share, True) if inner is not None else None
     if op.name in ALIASES and op.receiver is not None:
-        return narrowed(flow, op.receiver, depth)
+        return narrowed(flow, op.receiver, depth - 1)
     if op.name == "call" and depth:
         return _returned(flow, op, depth)
     share = _share(op)
@@ -61,8 +61,10 @@ def narrowed(flow: FunctionFlow, value: Value, depth: int = 3) -> Narrowed | Non
 def _base(op: Op) -> Op | None:
     """The operation that made the storage a view is of: through other views."""
     source = op.receiver.defs if op.receiver is not None else tuple(op.inputs)
-    while len(source) == 1:
+    seen: set[Op] = set()
+    while len(source) == 1 and source[0] not in seen:
         maker = source[0]
+        seen.add(maker)  # a view carried round a loop leads back to itself
         if maker.name == "item":
             source = tuple(maker.inputs)
         elif maker.receiver is None or maker.name not in ALIASES | {"torch.getitem"}:

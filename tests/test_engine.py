@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -306,3 +307,18 @@ def test_the_folder_that_is_checked_is_a_root_for_imports(tmp_path: Path) -> Non
 def test_imported_names(text: str, module: str, names: tuple[str, ...]) -> None:
     assert files.imported_names(text.encode(), module, False) == names
     assert files.imported_names(b"from .x import y\n", "p", True) == ("p.x", "p.x.y")
+
+
+def test_the_time_limit_holds_in_threads_too() -> None:
+    def busy(seconds: float) -> str:
+        end = time.monotonic() + seconds
+        try:
+            with files._time_limit(0.2):
+                while time.monotonic() < end:
+                    pass
+        except files.TimeUp:
+            return "stopped"
+        return "done"
+
+    with ThreadPoolExecutor(1) as pool:
+        assert [pool.submit(busy, seconds).result() for seconds in (20, 0, 20, 0)] == ["stopped", "done"] * 2

@@ -149,10 +149,15 @@ class TimeUp(BaseException):
 
 @contextlib.contextmanager
 def _time_limit(seconds: float) -> Iterator[None]:
-    """Raise TimeUp after `seconds`, where the platform can: in the main thread, with no other timer at work."""
-    usable = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
-    if not usable or signal.getitimer(signal.ITIMER_REAL)[0] or seconds <= 0:
+    """Raise TimeUp after `seconds`, by the alarm clock in the main thread if nobody else uses it, elsewhere by a timer.
+    Code in C is not interrupted by the latter."""
+    if seconds <= 0:
         yield
+        return
+    usable = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+    if not usable or signal.getitimer(signal.ITIMER_REAL)[0]:
+        with _thread_limit(seconds):
+            yield
         return
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -165,6 +170,35 @@ def _time_limit(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+@contextlib.contextmanager
+def _thread_limit(seconds: float) -> Iterator[None]:
+    thread, lock, inside = threading.get_ident(), threading.Lock(), True
+
+    def stop() -> None:
+        with lock:
+            if inside:
+                _raise_in(thread, TimeUp)
+
+    timer = threading.Timer(seconds, stop)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        with lock:
+            inside = False
+            _raise_in(thread, None)  # one that was too late is taken back
+        timer.cancel()
+
+
+def _raise_in(thread: int, error: type[BaseException] | None) -> None:
+    """Make another thread raise `error` soon; None: take it back."""
+    import ctypes
+
+    if api := getattr(ctypes, "pythonapi", None):  # CPython only
+        api.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), error and ctypes.py_object(error))
 
 
 class Analysis(Protocol):

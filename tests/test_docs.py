@@ -206,6 +206,47 @@ def test_the_steps_of_the_action_run(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "r.sarif").read_text())["version"] == "2.1.0"
 
 
+def installed(folder: Path, value: str) -> dict[str, str]:
+    """Put the metadata of a package that names rules in an entry point into `folder`; the variables to see it."""
+    metadata = folder / "my_rules-1.0.dist-info"
+    metadata.mkdir(exist_ok=True)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: my-rules\nVersion: 1.0\n", encoding="utf-8")
+    (metadata / "entry_points.txt").write_text(f"[torchmemlint.rules]\nmine = {value}\n", encoding="utf-8")
+    return {**os.environ, "PYTHONPATH": str(folder)}
+
+
+def test_the_rule_of_the_contributing_page_finds_something(tmp_path: Path) -> None:
+    (example,) = [b for b in blocks(ROOT / "docs" / "contributing.md") if b.title == "memory_rules.py"]
+    (tmp_path / "memory_rules.py").write_text(example.text, encoding="utf-8")
+    (tmp_path / "a.py").write_text(
+        "import torch\n\n\ndef f(n):\n    return torch.sort(torch.rand(n))\n", encoding="utf-8"
+    )
+
+    def check(value: str) -> subprocess.CompletedProcess[str]:
+        command = [
+            sys.executable,
+            "-m",
+            "torchmemlint",
+            "check",
+            "--select",
+            "ABC101",
+            "--output-format",
+            "concise",
+            "a.py",
+        ]
+        environment = installed(tmp_path, value)
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120,
+                              check=False)  # fmt: skip
+
+    done = check("memory_rules")
+    assert done.stdout == "a.py:5:12: ABC101 [hint] sorting allocates a copy and the indices\n"
+    assert done.stderr == ""
+    done = check("nowhere_to_be_found")
+    assert done.returncode == 2
+    assert "torchmemlint: warning: rules of `nowhere_to_be_found` (entry point mine) are left out" in done.stderr
+    assert "unknown rule code `ABC101`" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [("che", "check"), ("check --output-format gitl", "gitlab"), ("explain tml10", "TML101")],

@@ -127,9 +127,12 @@ def explain(code: str) -> None:
 def rules() -> None:
     """List all rules: code, name, severity, whether there is a fix."""
     from torchmemlint.explain import print_table
+    from torchmemlint.loader import load
 
     with reporting_errors():
         print_table()
+        for warning in load().warnings:
+            click.echo(f"torchmemlint: warning: {warning}", err=True)
 
 
 @main.command()

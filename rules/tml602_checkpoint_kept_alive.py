@@ -49,7 +49,7 @@ class CheckpointKeptAlive(Rule):
         """One finding a load."""
         load = loaded(event.op)
         into = next(restores_module(load), None)
-        if into is None or any(op.name in ("return", "yield") for op in load.others):
+        if into is None:
             return
         found = still_held(event.function, load)
         if found is None:

@@ -15,7 +15,8 @@ class Net(nn.Module):
 
 def renamed_keys(path, batches):
     model = Net().cuda()
-    state = {key.removeprefix("module."): value for key, value in torch.load(path, map_location="cuda").items()}  # expect: TML602, TML601
+    loaded = torch.load(path, map_location="cuda")  # expect: TML602, TML601
+    state = {key.removeprefix("module."): value for key, value in loaded.items()}
     model.load_state_dict(state, strict=False)
     return [model(x.cuda()).sum().item() for x in batches]  # expect: TML201
 

@@ -1,4 +1,4 @@
-"""Loading that costs nothing extra: to the host, by assignment, for data; data sets and loaders used as they should be."""
+"""Loading that costs nothing extra: to the host, for data; data sets and loaders used as they should be."""
 
 import io
 import json

@@ -17,6 +17,7 @@ from torchmemlint.flow.values import Kind, Value
 from ._copies import place, shown
 
 ATTENTION = "torch.scaled_dot_product_attention"
+HALF = frozenset({"bfloat16", "float16", "half"})
 SHARED = "the result then shares the memory of what it repeats, and sums of gradients may round differently"
 
 
@@ -31,11 +32,14 @@ class RepeatInsteadOfExpand(Rule):
 
     ## Why it costs memory
     `expand` sets a stride to zero and allocates nothing; `repeat` writes n copies, and autograd may save them. An
-    elementwise product of a repeated operand was measured at twice the peak in inference.
+    elementwise product of a repeated operand was measured at twice the peak in inference. Eight-fold repeated keys and
+    values in half precision: 12 MiB against 4 in inference, 36 against 29 in training.
 
     ## Known limits
     Whether a dimension has size one is known from `unsqueeze`, `[:, None]`, `keepdim=True` and literal sizes; elsewhere
-    the rule hints or is silent. Repeated tensors that are written in place, viewed or handed on are silent.
+    the rule hints or is silent. Grouped heads are a hint unless half precision is known: in float32 `enable_gqa=True`
+    falls back to scores written out, measured 13 times worse than the copies. Repeated tensors that are written in
+    place, viewed or handed on are silent.
 
     ## Fix safety
     Unsafe: values are equal, but the result shares memory, and gradients may be summed in another order.
@@ -116,8 +120,12 @@ class RepeatInsteadOfExpand(Rule):
             return
         if len(heads) != len(found.readers) or any(a.name == "enable_gqa" for u in heads for a in u.arguments):
             return
-        what = "keys or values are copied once for each query head of their group: `enable_gqa=True` shares them"
-        yield self.finding(event, place(op), what, severity=Severity.HINT if found.escapes else None)
+        what = (
+            "keys or values are copied once for each query head of their group: in half precision `enable_gqa=True` "
+            "shares them"
+        )
+        narrow = op.value.dtype in HALF and not found.escapes
+        yield self.finding(event, place(op), what, severity=None if narrow else Severity.HINT)
 
     def _finding(self, event: OpClosed, sure: bool, plan: Plan | None) -> Finding:
         source = shown(event, nodes(event.op)[0] if nodes(event.op) else None)

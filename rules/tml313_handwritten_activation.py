@@ -63,8 +63,8 @@ class HandwrittenActivation(Rule):
             yield self.finding(event, event.op.node, what, severity=Severity.HINT)
             return
         what = (
-            f"`{CALLS[found.name]}` written out: {_number(len(found.parts))} of the input's size besides the result are made "
-            "and saved for backward"
+            f"`{CALLS[found.name]}` written out: {_number(len(found.parts))} of the input's size made besides the "
+            "result, and saved for backward"
         )
         yield self.finding(event, event.op.node, what, fix=_call(event, event.op, found))
 

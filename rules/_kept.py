@@ -83,9 +83,13 @@ def mend(store: Store, *, safe: bool) -> Plan | None:
     node = store.value_node
     if node is None or store.op.name == "call" and store.value.kind is Kind.CONTAINER:
         return None
-    plans = [call_method(n, "detach") for n in _attached_nodes(node, store.value)]
-    if not plans:
+    nodes = _attached_nodes(node, store.value)
+    if not nodes:
         return None
+    if store.value.scalar is not Fact.YES and not isinstance(node, (cst.Tuple, cst.List)):
+        plan = call_method(nodes[0], "detach().cpu")  # detached it would still hold its own bytes
+        return Plan("move what is kept to the CPU, without its graph", plan.steps, False, "readers get a CPU tensor")
+    plans = [call_method(n, "detach") for n in nodes]
     reason = "" if safe else "code out of sight may still use the graph"
     whole = combine(plans, "detach before it is kept") if len(plans) > 1 else plans[0]
     return Plan("detach before it is kept", whole.steps, safe, reason)

@@ -161,7 +161,7 @@ def in_custom_function(flow: FunctionFlow, calls: int = DEPTH) -> bool:
     owner = flow.program.project.owner(flow.info) if flow.info.owner is not None else None
     if owner is not None:
         bases = flow.program.project.external_bases(owner)
-        return any(base.endswith("autograd.Function") or base.endswith("autograd.function.Function") for base in bases)
+        return any(base.endswith(("autograd.Function", "autograd.function.Function")) for base in bases)
     sites = flow.program.callers.sites(flow.info).calls if calls > 0 else ()
     return bool(sites) and all(in_custom_function(site.flow, calls - 1) for site in sites)
 

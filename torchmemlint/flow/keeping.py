@@ -14,6 +14,7 @@ from torchmemlint.flow.values import Fact, Kind, Value, replace
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
 
+LEAVES = frozenset({"parameter", "torch.requires_grad_", "torch.tensor", "torch.zeros", "torch.ones", "torch.randn"})
 LOCAL = frozenset(
     {"literal.list", "literal.dict", "literal.set", "comprehension", "?call", "read", "copy", "construct"}
 )
@@ -40,8 +41,13 @@ def runs_with_grad(flow: FunctionFlow, op: Op) -> bool:
 
 def _attached(flow: FunctionFlow, stores: Sequence[Store]) -> list[Store]:
     """The stores whose values may carry a graph; none where every caller has grad off when they are made."""
-    found = [s for s in stores if fact(s.value) is not Fact.NO and s.value.kind is not Kind.HOST]
+    found = [s for s in stores if fact(s.value) is not Fact.NO and s.value.kind is not Kind.HOST and not _leaf(s.value)]
     return [s for s in found if not s.value.defs or any(runs_with_grad(flow, op) for op in s.value.defs)]
+
+
+def _leaf(value: Value) -> bool:
+    """Is it a parameter or another leaf? It requires grad, but no operation is recorded behind it."""
+    return bool(value.defs) and all(op.name in LEAVES for op in value.defs)
 
 
 def whole_buffer(value: Value) -> Op | None:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from torchmemlint.flow.endings import dropped
 from torchmemlint.flow.graph import Mode, Op, Sink, closure, sinks
 from torchmemlint.flow.liveness import Held, Weight, liveness
-from torchmemlint.flow.values import Fact, Kind
+from torchmemlint.flow.summary import plain
+from torchmemlint.flow.values import Fact, Kind, replace
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
@@ -63,7 +64,11 @@ def _span(flow: FunctionFlow, bind: Op, held: Held) -> Span | None:
     peak, weight = held.peak, held.weight
     if weight is Weight.MODEL:
         return _of_module(flow, bind, held)
-    if peak.name not in FORWARDS or not _computes(flow, peak):
+    if peak.name not in FORWARDS or weight < Weight.BATCH:
+        return None
+    if weight < Weight.ACTIVATION and (held.carried or peak.name != "call" or peak.loops != bind.loops):
+        return None
+    if not _computes(flow, peak):
         return None
     if weight is Weight.GRAPH:
         return Span.GRAPH if _leaks(flow, bind) else None
@@ -146,21 +151,19 @@ def _evaluates(flow: FunctionFlow, call: Op) -> bool:
     return _callee_forwards(flow, call) is Mode.OFF
 
 
-def _callee_forwards(flow: FunctionFlow, call: Op, depth: int = 2) -> Mode | None:
-    """The grad mode of the first forward in a called project function; None where it runs none."""
-    info = next(
-        (
-            i
-            for f in flow.program.project.files.values()
-            if f.path == call.target
-            for i in f.functions.values()
-            if i.id == call.callee
-        ),
-        None,
-    )
+def applied_flow(flow: FunctionFlow, call: Op) -> FunctionFlow | None:
+    """The interpretation of a called project function that the call's own summary was taken from."""
+    program = flow.program
+    info = program.function(f"{call.target}|{call.callee}")
     if info is None:
         return None
-    inner = flow.program.flow(info, flow.program.callers.context(info))
+    arguments = program.callers.bound(info, call)
+    return program.flow(info, [replace(plain(a.value), const=None) if a is not None else None for a in arguments])
+
+
+def _callee_forwards(flow: FunctionFlow, call: Op, depth: int = 2) -> Mode | None:
+    """The grad mode of the first forward in a called project function; None where it runs none."""
+    inner = applied_flow(flow, call)
     if inner is None:
         return None
     for op in inner.named("module", "call"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, Union
 
 from torchmemlint.flow.graph import Op, Sink, closure, fact, upstream
@@ -66,6 +67,8 @@ class _Names:
     bit: dict[str, int] = field(default_factory=dict)
     bindings: dict[int, int] = field(default_factory=dict)  # point -> bit
     of_name: dict[str, int] = field(default_factory=dict)  # all binding bits of a name
+    ops: list[tuple[int, Op]] = field(default_factory=list)  # each binding's bit and operation
+    position: dict[Op, int | None] = field(default_factory=dict)  # in the tuple that the name is unpacked from
 
 
 class Liveness:
@@ -79,9 +82,11 @@ class Liveness:
                 at.setdefault(op.node, []).append(op)
         self.timeline = Timeline(flow.node.body if flow.info.name else flow.node, lambda node: at.get(node, []))  # type: ignore[arg-type]
         points = self.timeline.points
-        self._positions: dict[Op, int] = {}
         self._escaped = escaped(flow)
         self._at = {p.op: i for i, p in enumerate(points) if p.op is not None}
+        self._binds = self._heavy()
+        self._stored: dict[Op, frozenset[Token]] = {}
+        self._behind: dict[Op, frozenset[Op]] = {}
         self._names = self._followed() if len(points) < MAX_POINTS else _Names()
         self._live_out = self._solve_live()
         self._reaching = self._solve_reaching()
@@ -90,7 +95,7 @@ class Liveness:
 
     def _followed(self) -> _Names:
         """The local names that something heavier than Python data is bound to."""
-        names, binds = _Names(), self._binds()
+        names, binds = _Names(), self._binds
         kept = self.timeline.captured | {name for name, _ in binds if self._read_elsewhere(name)}
         for point in self.timeline.points:
             if point.kind == "bind" and point.name not in kept and (point.name, point.node) in binds:
@@ -99,9 +104,13 @@ class Liveness:
             if point.kind == "bind" and point.name in names.bit:
                 bit = names.bindings[index] = 1 << len(names.bindings)
                 names.of_name[point.name] = names.of_name.get(point.name, 0) | bit
+                op = binds.get((point.name, point.node))
+                if op is not None:
+                    names.ops.append((bit, op))
+                    names.position[op] = point.position
         return names
 
-    def _binds(self) -> dict[tuple[str, cst.CSTNode | None], Op]:
+    def _heavy(self) -> dict[tuple[str, cst.CSTNode | None], Op]:
         return {
             (op.path or "", op.node): op
             for op in self.flow.named("bind")
@@ -164,17 +173,14 @@ class Liveness:
         index = self._at.get(op)
         if index is None:
             return []
-        binds = list(self._bound(index))
-        start = self.timeline.points[index].statement
-        alive = self._live_out[index] | self._live_in[start]
-        live = [bind for bind in binds if self._names.bit[bind.path or ""] & alive]
-        dead = [bind for bind in binds if bind not in live]
-        found = [
-            Held(bind.path or "", bind, op, weigh(bound(bind), bind, op), _carried(bind, op))
-            for bind in dead
-            if not self._needed(bind, live, op)
-        ]
-        return sorted((h for h in found if h.weight), key=lambda h: -h.weight)
+        alive = self._live_out[index] | self._live_in[self.timeline.points[index].statement]
+        live: list[Op] = []
+        dead: list[Op] = []
+        for bind in self._bound(index):
+            (live if self._names.bit[bind.path or ""] & alive else dead).append(bind)
+        held = (Held(bind.path or "", bind, op, weigh(bound(bind), bind, op), _carried(bind, op)) for bind in dead)
+        found = [h for h in held if h.weight and not self._needed(h.bind, live, op)]
+        return sorted(found, key=lambda h: -h.weight)
 
     def dead(self, op: Op) -> list[Op]:
         """The bindings in force while `op` runs whose names nobody reads again, whatever they hold and share."""
@@ -190,57 +196,62 @@ class Liveness:
         return list(self._bound(index)) if index is not None else []
 
     def _bound(self, index: int) -> Iterator[Op]:
-        binds, reaching = self._binds(), self._reaching[index]
-        for point, bit in self._names.bindings.items():
-            if reaching & bit:
-                at = self.timeline.points[point]
-                op = binds.get((at.name, at.node))
-                if op is not None:
-                    if at.position is not None:
-                        self._positions[op] = at.position
-                    yield op
+        reaching = self._reaching[index]
+        return (op for bit, op in self._names.ops if reaching & bit)
 
     def _needed(self, bind: Op, live: list[Op], peak: Op) -> bool:
         """Does a live name or an object that outlives the call keep the value, or does a live graph still need it?"""
-        mine = set(self._tokens(bind)) & set(self._own(bind))
-        if mine & self._escaped:
+        mine = frozenset(self._own(bind))
+        if mine & self._escaped or any(mine & self._tokens(other) for other in live):
             return True
-        gone = freed_before(bound(bind), bind, peak)
-        for other in live:
-            value = bound(other)
-            if mine & set(self._tokens(other)):
-                return True
-            if not gone and fact(value) is not Fact.NO and not freed_before(value, other, peak):
-                makers = {t if isinstance(t, Op) else t[0] for t in mine}
-                if any(op in makers for maker in value.defs for op in upstream(maker)):
-                    return True
-        return False
+        if freed_before(bound(bind), bind, peak):
+            return False
+        makers = {t if isinstance(t, Op) else t[0] for t in mine}
+        return any(
+            fact(other.value) is not Fact.NO
+            and makers & self._graph(other)
+            and not freed_before(bound(other), other, peak)
+            for other in live
+        )
+
+    def _graph(self, bind: Op) -> frozenset[Op]:
+        """The operations that the graph of a binding's value may hold."""
+        if bind not in self._behind:
+            self._behind[bind] = frozenset(op for maker in bind.inputs for op in upstream(maker))
+        return self._behind[bind]
 
     def _own(self, bind: Op) -> Iterator[Token]:
         """What a binding itself stands for: the results that made its value, by place where they were unpacked."""
-        position = self._positions.get(bind)
+        position = self._names.position.get(bind)
         for maker in bind.inputs:
             yield maker if position is None or maker.value.kind is Kind.TENSOR else (maker, position)
 
-    def _tokens(self, bind: Op) -> Iterator[Token]:
+    def _tokens(self, bind: Op) -> frozenset[Token]:
         """All storage that a binding keeps alive."""
-        yield from self._own(bind)
-        makers = [m for m in self._own(bind) if isinstance(m, Op)]
-        shared = [s for m in bind.inputs for s in m.value.shares]
-        yield from closure([*makers, *shared], kept_by, 500)
+        if bind not in self._stored:
+            own = list(self._own(bind))
+            shared = [s for m in bind.inputs for s in m.value.shares]
+            makers = [m for m in own if isinstance(m, Op)]
+            self._stored[bind] = frozenset(own).union(closure([*makers, *shared], kept_by, 500))
+        return self._stored[bind]
 
     def readers(self, bind: Op) -> list[cst.CSTNode]:
         """The places that read what a binding binds, in order."""
-        bit = sum(b for i, b in self._names.bindings.items() if self.timeline.points[i].node is bind.node)
-        return [
-            point.node
-            for point, into in zip(self.timeline.points, self._reaching)
-            if point.kind == "read" and point.name == bind.path and into & bit and point.node is not None
-        ]
+        bit = next((b for b, op in self._names.ops if op is bind), 0)
+        reads = self._reads.get(bind.path or "", ())
+        return [node for i in reads if self._reaching[i] & bit and (node := self.timeline.points[i].node) is not None]
+
+    @cached_property
+    def _reads(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for index, point in enumerate(self.timeline.points):
+            if point.kind == "read":
+                found.setdefault(point.name, []).append(index)
+        return found
 
     def unpacked(self, bind: Op) -> bool:
         """Is the name one of several that a tuple is unpacked to?"""
-        return any(p.node is bind.node and p.position is not None for p in self.timeline.points)
+        return self._names.position.get(bind) is not None
 
     def holdings(self) -> dict[Op, list[Held]]:
         """For each binding the peaks over which it is held dead."""

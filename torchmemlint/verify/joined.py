@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +100,25 @@ def places(finding: Diagnostic) -> list[tuple[str, int]]:
 
 def _heaviest(lines: dict[tuple[str, int], Line], finding: Diagnostic) -> Line | None:
     there = [lines[place] for place in places(finding) if place in lines]
+    if not there:
+        path = os.path.abspath(finding.filename)  # noqa: PTH100
+        there = [lines[path, row] for row in assigned_before(path, finding.row) if (path, row) in lines]
     return max(there, key=lambda line: (line.growth, line.at_peak, line.most), default=None)
+
+
+@cache
+def assigned_before(path: str, row: int) -> tuple[int, ...]:
+    """The rows on which the names that row `row` reads were last assigned above it: a line that only keeps a value
+    allocates nothing itself."""
+    try:
+        module = ast.parse(Path(path).read_text(encoding="utf-8"))
+    except (OSError, SyntaxError, ValueError):
+        return ()
+    names = [node for node in ast.walk(module) if isinstance(node, ast.Name)]
+    read = {node.id for node in names if node.lineno == row and isinstance(node.ctx, ast.Load)}
+    written = [(node.id, node.lineno) for node in names if isinstance(node.ctx, ast.Store) and node.lineno < row]
+    last = {name: line for name, line in sorted(written, key=lambda item: item[1]) if name in read}
+    return tuple(sorted(last.values()))
 
 
 def unexplained(lines: dict[tuple[str, int], Line], joined: Sequence[Measured]) -> list[Line]:

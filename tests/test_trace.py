@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from torchmemlint.verify.joined import growth, lines_of
+from torchmemlint.verify.joined import assigned_before, growth, lines_of
 from torchmemlint.verify.recorder import Account, is_users
 
 TRAINING = """\
@@ -175,3 +175,11 @@ def test_library_code_is_not_the_users() -> None:
     assert not is_users(json.__file__)
     assert not is_users(pytest.__file__)
     assert not is_users("<frozen importlib._bootstrap>")
+
+
+def test_a_line_that_only_keeps_is_led_back_to_what_it_keeps(tmp_path: Path) -> None:
+    path = tmp_path / "m.py"
+    path.write_text("a = 1\na = make()\nb, c = a, 2\nkept.append(b)\nb = 3\n", encoding="utf-8")
+    assert assigned_before(str(path), 4) == (3,)
+    assert assigned_before(str(path), 3) == (2,)
+    assert assigned_before(str(tmp_path / "absent.py"), 3) == ()

@@ -22,7 +22,7 @@ class CatInLoop(Rule):
 
     ## Known limits
     Loops that run a few times and indices are small, and tensors that are not surely results of a forward pass may be
-    on the host: hints. Windows that are cut to a length are silent. Where the parts
+    on the host: hints, and so are windows that are cut to a length. Where the parts
     have different sizes, preallocation needs the total.
 
     ## Fix safety
@@ -42,13 +42,15 @@ class CatInLoop(Rule):
     def check(self, event: OpClosed) -> Iterator[Finding]:
         """One finding a concatenation."""
         found = growth(event.function, event.op)
-        if found is None or found.window:
+        if found is None:
             return
         severity, what = _verdict(found)
         yield self.finding(event, event.op.node, what, severity=severity)
 
 
 def _verdict(found: Growth) -> tuple[Severity, str]:
+    if found.window:
+        return Severity.HINT, "each round copies the whole window: a buffer of its length can be written in turn"
     if found.how == "call":
         return (
             Severity.HINT,

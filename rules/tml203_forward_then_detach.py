@@ -29,7 +29,7 @@ class ForwardThenDetach(Rule):
     ## Known limits
     A result that is handed to code out of sight, or returned to callers out of sight, is not reported. A forward on one
     observation made from host data is a hint, and so is a result that is detached in the same expression: its graph
-    adds to the forward's own peak alone.
+    adds to the forward's own peak alone. So is a forward that a script runs once, outside of all loops.
 
     ## Fix safety
     The statement is put under `with torch.no_grad():`. The numbers stay the same. Unsafe, because a forward that calls
@@ -60,7 +60,8 @@ class ForwardThenDetach(Rule):
             f"used; they stay allocated {until}"
         )
         related = (("the graph is cut off here", Place(ends[0].unit, ends[0].node)),)
-        severity = Severity.HINT if single_row(op) or at_once(op) else self.severity
+        once = not op.loops and not flow.info.name
+        severity = Severity.HINT if once or single_row(op) or at_once(op) else self.severity
         yield self.finding(event, op.node, message, severity=severity, related=related, fix=self._fix(event, op))
 
     @staticmethod

@@ -57,7 +57,7 @@ class DeadGraphStillBound(Rule):
     code = "TML402"
     name = "dead-graph-still-bound"
     severity = Severity.WARNING
-    words = frozenset("backward eval inference_mode no_grad step".split())
+    words = frozenset("backward eval inference_mode no_grad step model".split())
     roles = RUNS
 
     @on(FunctionClosed)

@@ -14,6 +14,8 @@ from torchmemlint.flow.keeping import holder_kind, outlives
 from torchmemlint.flow.narrowing import Narrowed, Share, narrowed
 from torchmemlint.flow.values import Fact, Kind, Value
 
+WRITERS = frozenset({"torch.save", "pickle.dump", "joblib.dump"})
+
 
 class ViewKeepsStorage(Rule):
     """A small view is kept for long, and with it the whole storage of the tensor that it was taken from.
@@ -58,7 +60,9 @@ class ViewKeepsStorage(Rule):
 
     @on(OpClosed, "save")
     def check_save(self, event: OpClosed) -> Iterator[Finding]:
-        """A view that is written to a file."""
+        """A view that is written to a file with its storage, not as an image."""
+        if event.op.callee not in WRITERS:
+            return
         for argument in event.op.arguments[:1]:
             value = argument.value
             members = value.elements.values() if isinstance(value.elements, dict) else value.elements or (value,)

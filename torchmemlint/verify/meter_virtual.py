@@ -119,7 +119,9 @@ _SHAPES: dict[Any, Callable[..., Any]] = {  # results whose shape depends on val
         state.new_empty(len(state), 5 * state.shape[1]),
     ),
     aten._thnn_fused_gru_cell_backward.default: lambda gradient, _, has_bias: _gru_gradients(gradient, has_bias),
-    aten.bincount.default: lambda tensor, *_: tensor.new_empty(max(1, tensor.numel() // 2), dtype=torch.int64),
+    aten.bincount.default: lambda tensor, _=None, least=0: tensor.new_empty(
+        least or max(1, tensor.numel() // 2), dtype=torch.int64
+    ),
 }
 
 

@@ -30,6 +30,7 @@ def annotation_value(program: Program, index: FileIndex, text: str | None) -> Va
     text = match.group(1) if match else text
     if text.endswith("| None"):
         text = text[: -len("| None")].strip()
+    text = text.removeprefix(f"{index.module}.")  # a name of the file's own, whatever its folder is called
     if text in HOST_TYPES:
         return HOST
     if text in TENSOR_TYPES:
@@ -40,7 +41,7 @@ def annotation_value(program: Program, index: FileIndex, text: str | None) -> Va
 
 
 def _named(program: Program, index: FileIndex, text: str) -> Value:
-    value = program.global_value(index, text.removeprefix(f"{index.module}."))
+    value = program.global_value(index, text)
     if value.kind is Kind.CLASS:
         info = program.class_(value.name)
         return program.instance(info) if info is not None else UNKNOWN

@@ -7,7 +7,6 @@ from torchmemlint.findings import Place
 from torchmemlint.flow.events import FunctionClosed
 from torchmemlint.flow.lifetimes import Lingering, Span, lingering
 from torchmemlint.flow.liveness import Weight
-from torchmemlint.registry import RUNS
 
 from ._retire import retire
 
@@ -25,6 +24,7 @@ UNTIL = {
     Span.BRANCH: "in every iteration until this branch is taken again",
     Span.NEXT: "until this statement has run again in the next iteration",
     Span.UNREAD: "that is never read, while the backward or the next forward runs",
+    Span.TERMS: "while what follows from their sum is computed",
     Span.REPLACED: "while the module that replaces it is made",
 }
 
@@ -35,7 +35,8 @@ class DeadGraphStillBound(Rule):
     ## What it does
     Reports names that are bound and dead while a forward, a backward, an evaluation or a whole training loop runs: a
     graph that no backward frees, tables and features of the set-up, the training step's tensors during validation,
-    previews made in a branch, results that are unpacked and never read (`_` is a name, too).
+    previews made in a branch, score-sized terms behind their sum, results that are unpacked and never read (`_` is a
+    name, too).
 
     ## Why it costs memory
     A tensor is freed when its last reference goes. A local lives until it is bound anew, deleted or the function
@@ -57,8 +58,7 @@ class DeadGraphStillBound(Rule):
     code = "TML402"
     name = "dead-graph-still-bound"
     severity = Severity.WARNING
-    words = frozenset("backward eval inference_mode no_grad step model".split())
-    roles = RUNS
+    words = frozenset("backward eval inference_mode no_grad step model einsum matmul bmm".split())
 
     @on(FunctionClosed)
     def check(self, event: FunctionClosed) -> Iterator[Finding]:
@@ -67,9 +67,12 @@ class DeadGraphStillBound(Rule):
             names = " and ".join(dict.fromkeys(f"`{held.path}`" for held in found.held))
             plural = "" if len(found.held) > 1 else "s"
             again = "" if found.span is Span.UNREAD else ", and no statement reads it again"
-            message = f"{names} still hold{plural} {BYTES[found.weight]} {UNTIL[found.span]}{again}"
+            what = "a product of all pairs" if found.span is Span.TERMS else BYTES[found.weight]
+            message = f"{names} still hold{plural} {what} {UNTIL[found.span]}{again}"
             first = found.held[0]
             at = found.peak if found.span is Span.VALIDATION else first.bind
+            if found.span is Span.TERMS:
+                at = found.held[-1].bind
             related = (("this runs meanwhile", Place(found.peak.unit, found.peak.node)),)
             fix = retire(event.function, [held.bind for held in found.held], found.peak)
             yield self.finding(event, at.node, message, severity=self._severity(found), related=related, fix=fix)

@@ -11,7 +11,9 @@ from torchmemlint.flow.endings import dropped
 from torchmemlint.flow.graph import Mode, Op, Sink, closure, sinks
 from torchmemlint.flow.liveness import Held, Weight, liveness
 from torchmemlint.flow.summary import plain
+from torchmemlint.flow.terms import terms_held
 from torchmemlint.flow.values import Fact, Kind, replace
+from torchmemlint.registry import role
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
@@ -29,6 +31,7 @@ class Span(Enum):
     BRANCH = "branch"  # made in a branch, until the branch is taken again
     NEXT = "next"  # until the same statement runs in the next iteration
     UNREAD = "unread"  # bound and never read at all
+    TERMS = "terms"  # of a sum, while what follows from the sum is computed
     REPLACED = "replaced"  # a model, while its successor is made
 
 
@@ -48,6 +51,11 @@ class Lingering:
 
 def lingering(flow: FunctionFlow) -> Iterator[Lingering]:
     """The names of a function that outlive their use, one entry a binding statement and span."""
+    terms = terms_held(flow)
+    if terms:
+        yield Lingering(Span.TERMS, terms, terms[0].peak)
+    if role(flow.info) in ("forward", "init"):
+        return
     groups: dict[tuple[int, Span], list[Held]] = {}
     for bind, holds in liveness(flow).holdings().items():
         for held in holds:

@@ -71,6 +71,11 @@ def test_an_effect_is_seen_where_it_is(effect: str, bad: Usage, good: Usage, sho
     )
 
 
+def test_a_refuted_none_names_what_differs() -> None:
+    claim = effect_claim("none", ok(usage(8 * MIB, allocated=30 * MIB)), ok(usage(8 * MIB, allocated=20 * MIB)))
+    assert (claim.verdict, claim.detail) == (REFUTED, "30 MiB → 20 MiB allocated (1.50×)")
+
+
 def test_growth_is_judged_after_the_warm_up() -> None:
     """Gradients and optimizer state appear in the first steps, and are no growth."""
     assert usage(samples=(0, 50, 100, 100, 100, 100)).slope == 0

@@ -92,8 +92,14 @@ def shows(effect: str, bad: Usage, good: Usage) -> bool:
 
 def alike(a: Usage, b: Usage) -> bool:
     """The same memory, but for 2 percent."""
-    pairs = [(a.peak, b.peak), (a.held, b.held), (a.allocated, b.allocated)]
-    return all(abs(x - y) <= 0.02 * max(x, y) for x, y in pairs) and abs(a.slope - b.slope) < 64 * KIB
+    return not _differing(a, b)
+
+
+def _differing(a: Usage, b: Usage) -> list[str]:
+    """The effects in whose measure the two are not alike."""
+    pairs = {effect: (MEASURES[effect].of(a), MEASURES[effect].of(b)) for effect in ("peak", "held", "copies")}
+    found = [effect for effect, (x, y) in pairs.items() if abs(x - y) > 0.02 * max(x, y)]
+    return found + (["grows"] if abs(a.slope - b.slope) >= 64 * KIB else [])
 
 
 def cured(effect: str, bad: Usage, fixed: Usage, good: Usage) -> bool:
@@ -139,6 +145,8 @@ def effect_claim(effect: str, bad: Outcome, good: Outcome) -> Claim:
         return Claim("effect", INCONCLUSIVE, "fewer than three steps show no growth: call probe() in each")
     said = {shows(effect, b, g) for b, g in zip(bad.repeats or (bad.usage,), good.repeats or (good.usage,))}
     detail = figures(effect, bad.usage, good.usage)
+    if effect == "none" and said == {False}:
+        detail = "; ".join(figures(of, bad.usage, good.usage) for of in _differing(bad.usage, good.usage))
     if len(said) > 1:
         return Claim("effect", INCONCLUSIVE, f"the repeats differ; {detail}")
     return Claim("effect", CONFIRMED if said.pop() else REFUTED, detail)

@@ -4,13 +4,12 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchmemlint.api import Finding, Rule, Severity, on
+from torchmemlint.api import RUNS, Finding, Rule, Severity, on
 from torchmemlint.findings import Place
 from torchmemlint.fixes import Plan, spell, wrap_in_with
 from torchmemlint.flow.endings import at_once, dropped, single_row, trains
 from torchmemlint.flow.events import ForwardClosed
 from torchmemlint.flow.graph import Op
-from torchmemlint.registry import RUNS
 
 
 class ForwardThenDetach(Rule):

@@ -2,11 +2,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchmemlint.api import Finding, Rule, Severity, on
+from torchmemlint.api import RUNS, Finding, Rule, Severity, on
 from torchmemlint.fixes import Plan, call_method
 from torchmemlint.flow.collecting import Collected, End, collected, collected_by_callee
 from torchmemlint.flow.events import OpClosed
-from torchmemlint.registry import RUNS
 
 
 class OutputsKeptOnDevice(Rule):

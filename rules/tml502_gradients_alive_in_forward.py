@@ -2,11 +2,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchmemlint.api import Finding, Rule, Severity, on
+from torchmemlint.api import RUNS, Finding, Rule, Severity, on
 from torchmemlint.findings import Place
 from torchmemlint.flow.events import FunctionClosed
 from torchmemlint.flow.gradients import Alive, alive_in_evaluation, alive_in_forward
-from torchmemlint.registry import RUNS
 
 TEXTS = {
     "cleared late": "the last step's gradients, as large as the parameters, stay allocated through this forward: "

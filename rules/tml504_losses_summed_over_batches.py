@@ -2,11 +2,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchmemlint.api import Finding, Rule, Severity, on
+from torchmemlint.api import RUNS, Finding, Rule, Severity, on
 from torchmemlint.findings import Place
 from torchmemlint.flow.events import FunctionClosed
 from torchmemlint.flow.losses import Summed, returned_terms, summed
-from torchmemlint.registry import RUNS
 
 
 class LossesSummedOverBatches(Rule):

@@ -104,7 +104,7 @@ def outcome(program: Callable[..., Any], x: torch.Tensor, differentiate: bool) -
     results = given_back if isinstance(given_back, tuple) else (given_back,)
     shared = tuple(r.untyped_storage().data_ptr() == storage.data_ptr() and storage.nbytes() > 0 for r in results)
     total = [r.float().sum() for r in results if r.requires_grad]
-    gradient = torch.autograd.grad(sum(total), mine, allow_unused=True)[0] if total else None  # type: ignore[arg-type]
+    gradient = torch.autograd.grad(sum(total), mine, allow_unused=True)[0] if total else None
     return Outcome(tuple(r.detach() for r in results), shared, gradient)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchmemlint.config import Config, ConfigError
 from torchmemlint.findings import Diagnostic, Edit, Finding, Fix, Place, Severity
-from torchmemlint.registry import Rule, on
+from torchmemlint.registry import RUNS, Rule, on
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from torchmemlint.engine import Session
 
 __all__ = [
+    "RUNS",
     "Config",
     "ConfigError",
     "Diagnostic",

@@ -234,13 +234,15 @@ def object_stores(flow: FunctionFlow) -> Iterator[ObjectStore]:
     owner = dataset_class(flow.program, flow.info)
     if owner is None or flow.info.name in ITEM_METHODS or not flow.info.parameters:
         return
+    seen: set[str] = set()
     for holder in flow.named("load"):
-        for store in holder.stores:
+        for store in holder.stores if holder.path not in seen else ():
             nested = _objects(flow, store.value, store.value_node) if holder.path and store.how == "assign" else None
             if nested is None or holder.path is None:
                 continue
             read = next((o for o in _item_reads(flow.program, owner, holder.path)), None)
-            if read is not None:
+            if read is not None and holder.path not in seen:
+                seen.add(holder.path)
                 yield ObjectStore(owner, holder.path, store.op, read, nested)
 
 

@@ -30,7 +30,7 @@ def evaluate(f: Frame, node: cst.CSTNode) -> Value:
 
 def run(f: Frame, body: Body) -> None:
     """Interpret a block up to where it is left."""
-    statements: Sequence[cst.CSTNode] = getattr(body, "body", body)
+    statements: Sequence[Any] = getattr(body, "body", body)  # type: ignore[arg-type]
     for statement in statements:
         if not f.state.alive:
             return

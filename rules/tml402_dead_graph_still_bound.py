@@ -14,7 +14,7 @@ BYTES = {
     Weight.BATCH: "a batch of data",
     Weight.ACTIVATION: "a result of the forward",
     Weight.GRAPH: "a result and its autograd graph, which no backward frees",
-    Weight.MODEL: "a whole module",
+    Weight.MODEL: "weights, a whole model's size,",
     Weight.DATASET: "a result that grows with the data",
 }
 UNTIL = {
@@ -58,7 +58,7 @@ class DeadGraphStillBound(Rule):
     code = "TML402"
     name = "dead-graph-still-bound"
     severity = Severity.WARNING
-    words = frozenset("backward eval inference_mode no_grad step model einsum matmul bmm".split())
+    words = frozenset("backward eval inference_mode no_grad step model clone einsum matmul bmm".split())
 
     @on(FunctionClosed)
     def check(self, event: FunctionClosed) -> Iterator[Finding]:

@@ -12,9 +12,9 @@ import libcst as cst
 from torchmemlint.flow.debugging import few
 from torchmemlint.flow.graph import Argument, Mode, Op, Sink, closure, fact
 from torchmemlint.flow.keeping import holder_kind, outlives
-from torchmemlint.flow.liveness import REDUCING
 from torchmemlint.flow.timeline import parts
 from torchmemlint.flow.values import Fact, Kind, Value
+from torchmemlint.flow.weights import REDUCING
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow

@@ -71,7 +71,7 @@ def _span(flow: FunctionFlow, bind: Op, held: Held) -> Span | None:
     """What kind of span the peak `held.peak` shows, if any."""
     peak, weight = held.peak, held.weight
     if weight is Weight.MODEL:
-        return _of_module(flow, bind, held)
+        return _of_module(flow, bind, held) if bind.value.kind is Kind.MODULE else _of_copy(flow, bind, held)
     if peak.name not in FORWARDS or weight < Weight.BATCH:
         return None
     if weight < Weight.ACTIVATION and (held.carried or peak.name != "call" or peak.loops != bind.loops):
@@ -134,6 +134,17 @@ def _of_module(flow: FunctionFlow, bind: Op, held: Held) -> Span | None:
     deeper = len(peak.loops) > len(bind.loops)
     ran = any(op.name == "module" and op.order < peak.order for maker in bind.inputs for op in maker.uses)
     return Span.TRAINING if deeper and ran and peak.name == "module" and _trains_in(flow, peak.loops) else None
+
+
+def _of_copy(flow: FunctionFlow, bind: Op, held: Held) -> Span | None:
+    """A copy of weights that is dead while a called function trains, or through a training loop."""
+    if bind.value.name in CHECKPOINTS or bind.value.kind is not Kind.CONTAINER:
+        return None
+    peak = held.peak
+    if peak.name == "backward":
+        return Span.TRAINING if len(peak.loops) > len(bind.loops) else None
+    inner = applied_flow(flow, peak) if peak.name == "call" else None
+    return Span.TRAINING if inner is not None and inner.summary.backward else None
 
 
 def _leaks(flow: FunctionFlow, bind: Op) -> bool:

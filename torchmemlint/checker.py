@@ -64,6 +64,7 @@ class Checker:
 
     def flow(self, info: FunctionInfo) -> FunctionFlow | None:
         """The interpretation that is reported on: with what the callers pass, where that decides a kind."""
+        self.program.ask_again()
         flow = self.program.flow(info)
         if flow is None or not flow.frame.unsettled & {p.name for p in info.parameters}:
             return flow

@@ -219,6 +219,11 @@ class Program:
         self.callers.forget()
         self.classes.forget()
 
+    def ask_again(self) -> None:
+        """Open the questions about callers and attributes that a recursion cut short while another function was run."""
+        self.callers.forget()
+        self.classes.forget()
+
     # -- interpretations ----------------------------------------------------------------------------------------
 
     def text(self, path: str) -> source.Source:
@@ -255,9 +260,6 @@ class Program:
         if key in self._running or len(self._running) >= SUMMARY_DEPTH:
             self.depth.cut += 1
             return None
-        if not self._running:  # what a recursion cut short before can be answered now
-            self.callers.forget()
-            self.classes.forget()
         return self._flows.ask(known, lambda: self._interpreted(info, key, values if signature else ()))
 
     def _interpreted(self, info: FunctionInfo, key: str, values: Sequence[Value | None]) -> FunctionFlow | None:

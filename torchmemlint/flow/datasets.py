@@ -67,7 +67,11 @@ def workers(program: Program, owner: ClassInfo) -> Fact:
 def collated_by(program: Program, info: FunctionInfo) -> Fact | None:
     """Is the function some DataLoader's `collate_fn`, and in worker processes? None where it is none."""
     key = program.key(info)
-    facts = [workers_of(op) for _, op in loaders(program, info.path) if _collates(op, key)]
+    facts = []
+    for mention in program.project.mentions("collate_fn")[:SEARCHED]:
+        flow = program.flow(mention) if info.name in mention.words else None
+        made = flow.named("construct") if flow is not None else ()
+        facts += [workers_of(op) for op in made if op.value.kind is Kind.LOADER and _collates(op, key)]
     return max(facts) if facts else None
 
 

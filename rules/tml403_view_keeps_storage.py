@@ -9,11 +9,12 @@ from torchmemlint.findings import Place
 from torchmemlint.fixes import Plan, call_method
 from torchmemlint.flow.collecting import COLLECTING
 from torchmemlint.flow.events import Event, OpClosed
-from torchmemlint.flow.graph import Store, fact, written
+from torchmemlint.flow.graph import Sink, Store, fact, written
 from torchmemlint.flow.keeping import holder_kind, outlives
-from torchmemlint.flow.narrowing import Narrowed, Share, narrowed
+from torchmemlint.flow.narrowing import Narrowed, Share, kept_whole, narrowed, of_forward
 from torchmemlint.flow.values import Fact, Kind, Value
 
+LASTING = frozenset({Sink.ATTRIBUTE, Sink.GLOBAL})
 WRITERS = frozenset({"torch.save", "pickle.dump", "joblib.dump"})
 
 
@@ -29,7 +30,8 @@ class ViewKeepsStorage(Rule):
     keeps every whole `h`. `torch.save` of a view writes the whole storage to the file, too.
 
     ## Known limits
-    How large the part is can be told from the form of the index only: ranges and rows of the first dimension are hints.
+    How large the part is can be told from the form of the index only: ranges, rows of the first dimension and columns
+    of tensors that no forward gave are hints.
     A later `.cpu()` copies the part where the tensor is on an accelerator, and nothing where it is on the CPU: a hint.
 
     ## Fix safety
@@ -77,21 +79,19 @@ class ViewKeepsStorage(Rule):
     def _lasts(event: OpClosed, store: Store, kind: str | None) -> bool:
         if kind == "container":
             return store.how in COLLECTING and outlives(event.op, store)
-        return store.how in COLLECTING or (store.how == "assign" and kind in ("attribute", "global"))
+        return store.how in COLLECTING or (store.how == "assign" and bool(store.op.sunk & LASTING))
 
     @staticmethod
     def _part(event: Event, value: Value) -> Narrowed | None:
         if value.kind is Kind.HOST or value.scalar is Fact.YES or fact(value) is not Fact.NO:
             return None
         part = narrowed(event.function, value)
-        if part is None or any(user.name == "store" for user in part.base.uses):
-            return None
-        return part
+        return None if part is None or kept_whole(part) else part
 
     def _told(
         self, event: Event, part: Narrowed, at: cst.CSTNode, node: cst.BaseExpression | None, message: str
     ) -> Finding:
-        sure = part.share is Share.MOST and not part.moved
+        sure = part.share is Share.MOST and not part.moved and of_forward(part)
         related = (("the view is taken here", Place(part.view.unit, part.view.node)),)
         return self.finding(
             event,

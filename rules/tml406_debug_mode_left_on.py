@@ -21,7 +21,8 @@ class DebugModeLeftOn(Rule):
     ## Why it costs memory
     They take host memory and time; on the device they keep nothing. The profiler keeps every operator event
     of every step until its context is left (measured: about 3 MB a step); anomaly detection keeps the Python stack of
-    every operator of the graph and took 2.16 times as long; the allocation record grows without bound unless `max_entries` is given.
+    every operator of the graph and took 2.16 times as long; the allocation record grows without bound unless
+    `max_entries` is given.
 
     ## Known limits
     Calls behind a condition or with a variable flag count as meant, and so do loops of a small written number of steps.

@@ -58,6 +58,20 @@ def narrowed(flow: FunctionFlow, value: Value, depth: int = 6) -> Narrowed | Non
     return Narrowed(op, base, share, False)
 
 
+def kept_whole(part: Narrowed) -> bool:
+    """Is the base kept itself, or a range of it too?"""
+    keeping = ("store", "construct", "call", "return", "literal.list", "literal.tuple", "literal.dict")
+    others = [user for user in part.base.uses if user is not part.view and _share(user) is Share.SOME]
+    return any(user.name == "store" for user in part.base.uses) or any(
+        use.name in keeping for other in others for use in other.uses
+    )
+
+
+def of_forward(part: Narrowed) -> bool:
+    """Did a forward give the base? Its inner dimensions are those of tokens, channels or pixels."""
+    return any(op.name == "module" for op in closure([part.base], lambda o: o.inputs, 50))
+
+
 def _base(op: Op) -> Op | None:
     """The operation that made the storage a view is of: through other views."""
     source = op.receiver.defs if op.receiver is not None else tuple(op.inputs)

@@ -124,7 +124,12 @@ def outlives(holder: Op, store: Store) -> bool:
 
 def _is_bound(holder: Op) -> bool:
     """Does a name or an object hold it, or is it used up in the expression that makes it?"""
-    return any(user.name in ("bind", "store", "return") for user in holder.uses)
+    return any(user.name in ("bind", "return") or (user.name == "store" and not _unpacks(user)) for user in holder.uses)
+
+
+def _unpacks(op: Op) -> bool:
+    """Are the members stored one by one (`rows.extend(…)`), and the list itself used up?"""
+    return any(s.op is op and s.how == "extend" for holder in op.uses for s in holder.stores)
 
 
 def _bound_name(holder: Op) -> str:

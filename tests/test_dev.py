@@ -54,7 +54,7 @@ def checkout(tmp_path: Path) -> Checkout:
     """An empty checkout with a README that has an example and markers."""
     for folder in ("rules", "fixtures", "docs"):
         (tmp_path / folder).mkdir()
-    (tmp_path / "README.md").write_text(f"{SHOWN}{BEGIN}\nold\n{END}\n\nend\n", encoding="utf-8")
+    (tmp_path / "README.md").write_text(f"{SHOWN}{BEGIN}\na stale table\n{END}\n\nend\n", encoding="utf-8")
     return Checkout(tmp_path)
 
 
@@ -206,14 +206,14 @@ def test_an_example_shows_what_is_marked_and_what_replaces_it(tmp_path: Path) ->
 def test_docs_are_written_once_and_then_checked(checkout: Checkout) -> None:
     shutil.copytree(ROOT / "fixtures", checkout.fixtures, dirs_exist_ok=True)
     assert dev("--root", checkout.root, "docs", "--check").exit_code == 1
-    assert "old" in (checkout.root / "README.md").read_text(encoding="utf-8")
+    assert "a stale table" in (checkout.root / "README.md").read_text(encoding="utf-8")
     written = dev("--root", checkout.root, "bless")
     assert written.exit_code == 0
     assert written.output.splitlines() == ["README.md written", "docs/rules.md written"]
     readme = (checkout.root / "README.md").read_text(encoding="utf-8")
     assert "$ torchmemlint check a.py\na.py:5:5: TML101 [" in readme
     assert f"\n{BEGIN}\n| code |" in readme
-    assert "old" not in readme
+    assert "a stale table" not in readme
     assert readme.endswith(f"{END}\n\nend\n")
     assert dev("--root", checkout.root, "docs", "--check").exit_code == 0
     (checkout.root / "docs" / "rules.md").write_text("stale", encoding="utf-8")

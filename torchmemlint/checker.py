@@ -38,7 +38,6 @@ class Checker:
 
     def diagnostics(self, path: str) -> list[Diagnostic]:
         """All findings in a file, before suppression; a crash in a rule or function is one of them (TML999)."""
-        self.program.forget()
         index = self.program.project.files[path]
         found: dict[tuple[str, int, int], Diagnostic] = {}
         for info in index.functions.values():
@@ -64,7 +63,6 @@ class Checker:
 
     def flow(self, info: FunctionInfo) -> FunctionFlow | None:
         """The interpretation that is reported on: with what the callers pass, where that decides a kind."""
-        self.program.ask_again()
         flow = self.program.flow(info)
         if flow is None or not flow.frame.unsettled & {p.name for p in info.parameters}:
             return flow

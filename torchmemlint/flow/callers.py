@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchmemlint.flow.graph import Argument, Mode, Op, Sink, downstream, sinks
-from torchmemlint.flow.memo import Memo
 from torchmemlint.flow.project_calls import bound_values
 from torchmemlint.flow.summary import plain
 from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, join, replace
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from torchmemlint.flow.program import Program
 
 CANDIDATES = 40  # functions looked through for calls of one function
-CALLER_DEPTH = 4  # how far up a question goes
 
 
 @dataclass(frozen=True)
@@ -43,27 +41,12 @@ class Callers:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self._sites: Memo[str, Sites] = Memo(program.depth)
-        self._asking: set[str] = set()
 
     def sites(self, info: FunctionInfo) -> Sites:
         """The calls of `info` in the project."""
         key = self.program.key(info)
-        if key not in self._sites and (key in self._asking or len(self._asking) > CALLER_DEPTH):
-            self.program.depth.cut += 1
-            return Sites()
-        return self._sites.get(key, lambda: self._asked(info, key))
-
-    def _asked(self, info: FunctionInfo, key: str) -> Sites:
-        self._asking.add(key)
-        try:
-            return self._search(info, key)
-        finally:
-            self._asking.discard(key)
-
-    def forget(self) -> None:
-        """Drop what a recursion cut short."""
-        self._sites.forget()
+        ask = self.program.questions.ask
+        return ask(("sites", key), lambda: self._search(info, key), Sites(), bulky=True)
 
     def _search(self, info: FunctionInfo, key: str) -> Sites:
         candidates = self.program.project.callers(info)
@@ -96,6 +79,10 @@ class Callers:
 
     def argument(self, info: FunctionInfo, position: int) -> Value:
         """What the callers pass for a parameter, joined; UNKNOWN where there is no call or they differ."""
+        key = ("argument", self.program.key(info), position)
+        return self.program.questions.ask(key, lambda: self._given(info, position), UNKNOWN)
+
+    def _given(self, info: FunctionInfo, position: int) -> Value:
         found: Value | None = None
         for site in self.sites(info).calls:
             bound = self.bound(info, site.op)
@@ -126,22 +113,23 @@ class Callers:
 
     # -- grad mode ----------------------------------------------------------------------------------------------
 
-    def entered(self, info: FunctionInfo, depth: int = 0) -> Fact:
+    def entered(self, info: FunctionInfo) -> Fact:
         """Is the function entered with grad on? NO: every known call turns it off; MAYBE: no call is known."""
-        calls = self.sites(info).calls
-        if not calls or depth > CALLER_DEPTH:
-            return Fact.MAYBE
-        facts = {self._mode(site, depth) for site in calls}
+        key = ("entered", self.program.key(info))
+        return self.program.questions.ask(key, lambda: self._entered(info), Fact.MAYBE)
+
+    def _entered(self, info: FunctionInfo) -> Fact:
+        facts = {self._mode(site) for site in self.sites(info).calls}
         return Fact.YES if Fact.YES in facts else Fact.NO if facts == {Fact.NO} else Fact.MAYBE
 
-    def _mode(self, site: CallSite, depth: int) -> Fact:
+    def _mode(self, site: CallSite) -> Fact:
         if site.op.mode is Mode.OFF:
             return Fact.NO
         if site.op.mode is Mode.UNKNOWN:
             return Fact.MAYBE
         if site.op.mode is Mode.ON or not site.flow.info.name:
             return Fact.YES
-        above = self.entered(site.flow.info, depth + 1)
+        above = self.entered(site.flow.info)
         return Fact.YES if above is Fact.MAYBE else above
 
     def mode_of_parameter_calls(self, flow: FunctionFlow) -> Mode | None:
@@ -152,27 +140,31 @@ class Callers:
 
     # -- results ------------------------------------------------------------------------------------------------
 
-    def result_sinks(self, info: FunctionInfo, depth: int = 0) -> frozenset[Sink]:
+    def result_sinks(self, info: FunctionInfo) -> frozenset[Sink]:
         """Where the results of all known calls end; RETURNED stays in it where a caller is out of sight."""
+        key = ("results", self.program.key(info))
+        return self.program.questions.ask(key, lambda: self._result_sinks(info), frozenset())
+
+    def _result_sinks(self, info: FunctionInfo) -> frozenset[Sink]:
         sites = self.sites(info)
-        if not sites.calls or depth > CALLER_DEPTH:
+        if not sites.calls:
             return frozenset({Sink.RETURNED})
         found: set[Sink] = set()
         for site in sites.calls:
             ends = set(sinks(site.op))
             if Sink.RETURNED in ends:
                 ends.discard(Sink.RETURNED)
-                ends |= self.returned(site.flow, depth + 1)
+                ends |= self.returned(site.flow)
             found |= ends
         if not sites.complete:
             found.add(Sink.UNKNOWN_CALL)
         return frozenset(found)
 
-    def returned(self, flow: FunctionFlow, depth: int = 0) -> frozenset[Sink]:
+    def returned(self, flow: FunctionFlow) -> frozenset[Sink]:
         """Where what the function returns ends: by its framework, by its being a forward, by its callers."""
         if self.program.returns_loss(flow.info) or flow.info.name in ("forward", "__call__"):
             return frozenset({Sink.BACKWARD})
-        return self.result_sinks(flow.info, depth)
+        return self.result_sinks(flow.info)
 
     def sinks(self, flow: FunctionFlow, op: Op) -> frozenset[Sink]:
         """Where the graph of an operation's result ends, callers and readers of attributes included."""
@@ -198,6 +190,10 @@ class Callers:
 
     def attribute_sinks(self, owner_path: str, attribute: str) -> frozenset[Sink]:
         """Where what is read from attributes of that name ends, over all readers in the project."""
+        key = ("readers", self.program.project.component(owner_path), attribute)
+        return self.program.questions.ask(key, lambda: self._read_sinks(owner_path, attribute), frozenset())
+
+    def _read_sinks(self, owner_path: str, attribute: str) -> frozenset[Sink]:
         readers = self.program.project.attribute_readers(attribute, owner_path)
         if len(readers) > CANDIDATES:
             return frozenset({Sink.UNKNOWN_CALL})

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmemlint.flow.graph import Op, Store
-from torchmemlint.flow.memo import Memo
 from torchmemlint.flow.summary import plain
 from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, join, replace
 from torchmemlint.index.model import ClassInfo, FileIndex, FunctionInfo
@@ -26,32 +25,13 @@ class Classes:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self._attributes: Memo[tuple[str, str], Value] = Memo(program.depth)
-        self._variables: Memo[tuple[str, str], Value] = Memo(program.depth)
-        self._trainable: Memo[str, Fact] = Memo(program.depth)
-        self._finding: set[tuple[str, str]] = set()  # attributes that are being looked for
 
     def attribute(self, key: str | None, name: str) -> Value:
         """The value of attribute `name` of an object of the class of that key."""
         info = self.program.class_(key)
         if info is None or key is None:
             return UNKNOWN
-        if (key, name) in self._finding:
-            self.program.depth.cut += 1
-            return UNKNOWN
-        return self._attributes.get((key, name), lambda: self._found(info, key, name))
-
-    def _found(self, info: ClassInfo, key: str, name: str) -> Value:
-        self._finding.add((key, name))
-        try:
-            return self._find(info, name)
-        finally:
-            self._finding.discard((key, name))
-
-    def forget(self) -> None:
-        """Drop what a recursion cut short."""
-        for memo in (self._attributes, self._variables, self._trainable):
-            memo.forget()
+        return self.program.questions.ask(("attribute", key, name), lambda: self._find(info, name), UNKNOWN)
 
     def _find(self, info: ClassInfo, name: str) -> Value:
         method = self.program.project.method(info, name)
@@ -150,18 +130,8 @@ class Classes:
 
     def trainable(self, info: ClassInfo) -> Fact:
         """Has a module of this class parameters that require grad? NO where it has none or freezes them all."""
-        key = self.program.key(info)
-        if (key, "") in self._finding:
-            self.program.depth.cut += 1
-            return Fact.YES
-        return self._trainable.get(key, lambda: self._parameters(info, key))
-
-    def _parameters(self, info: ClassInfo, key: str) -> Fact:
-        self._finding.add((key, ""))
-        try:
-            return self._has_parameters(info)
-        finally:
-            self._finding.discard((key, ""))
+        key = ("trainable", self.program.key(info))
+        return self.program.questions.ask(key, lambda: self._has_parameters(info), Fact.YES)
 
     def _has_parameters(self, info: ClassInfo) -> Fact:
         facts = [Fact.YES if base not in PLAIN_BASES else Fact.NO for base in self.program.project.external_bases(info)]
@@ -193,11 +163,10 @@ class Classes:
         """What a module-level variable holds after the module's body has run."""
         running = self.program.live.get(index.path)
         if running is not None:  # the body is being interpreted and calls us: what the name holds by now
-            self.program.depth.cut += 1
+            self.program.questions.lean_on(("flow", running.program.key(running.info), ()))
             value = running.state.env.get(name)
             return self._outside(value) if value is not None else UNKNOWN
-        key = (index.path, name)
-        return self._variables.get(key, lambda: self._variable(index, name))
+        return self.program.questions.ask(("variable", index.path, name), lambda: self._variable(index, name), UNKNOWN)
 
     def _variable(self, index: FileIndex, name: str) -> Value:
         body = index.functions.get(f"{index.module}:")

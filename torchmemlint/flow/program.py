@@ -13,7 +13,7 @@ from torchmemlint.flow.callers import Callers
 from torchmemlint.flow.classes import Classes
 from torchmemlint.flow.function import Assumption, FunctionFlow, interpret
 from torchmemlint.flow.graph import Argument, Mode
-from torchmemlint.flow.memo import Depth, Memo
+from torchmemlint.flow.questions import Questions
 from torchmemlint.flow.summary import Summary, plain
 from torchmemlint.flow.types import annotation_value
 from torchmemlint.flow.units import Unit, function_unit, module_unit
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from torchmemlint.flow.frame import Frame
     from torchmemlint.index.project import ProjectIndex
 
-SUMMARY_DEPTH = 8  # calls into calls that are followed
-CONTEXTS = 4  # different assumptions about the parameters of one function
+CONTEXTS = 8  # a function with more possible callers is interpreted once, whatever they pass
 KEPT_FLOWS = 2000  # interpretations kept in memory
 KEPT_UNITS = 1000  # parsed slices kept in memory
 CONTEXTUAL = frozenset(
@@ -42,17 +41,13 @@ class Program:
     def __init__(self, project: ProjectIndex, no_grad: frozenset[str] = frozenset()) -> None:
         self.project = project
         self.no_grad = no_grad  # functions known to run without grad, from the configuration
-        self.depth = Depth()
+        self.questions = Questions(KEPT_FLOWS)
         self.callers = Callers(self)
         self.classes = Classes(self)
         self._infos: dict[str, FunctionInfo | ClassInfo] = {}
         self._sources: OrderedDict[str, source.Source] = OrderedDict()
         self._units: OrderedDict[str, Unit] = OrderedDict()
-        self._flows: Memo[tuple[str, Signature], FunctionFlow | None] = Memo(self.depth, KEPT_FLOWS)
-        self._signatures: dict[str, list[Signature]] = {}
-        self._running: list[str] = []
         self.live: dict[str, Frame] = {}  # module bodies that are being interpreted, by path
-        self._decorators: dict[str, Mode | None] = {}
         self._globals: dict[tuple[str, str], Value] = {}
 
     # -- names --------------------------------------------------------------------------------------------------
@@ -194,13 +189,13 @@ class Program:
 
     def _decorator_mode(self, info: FunctionInfo, decorator: str) -> Mode | None:
         """The grad mode under which a decorator of the project calls what it decorates."""
-        if decorator not in self._decorators:
-            self._decorators[decorator] = None
-            found = self.project.resolve(decorator, self.project.files.get(info.path))
-            flow = self.flow(found) if isinstance(found, FunctionInfo) else None
-            if flow is not None:
-                self._decorators[decorator] = self.callers.mode_of_parameter_calls(flow)
-        return self._decorators[decorator]
+        key = ("decorator", info.path, decorator)
+        return self.questions.ask(key, lambda: self._calling_mode(info, decorator), None)
+
+    def _calling_mode(self, info: FunctionInfo, decorator: str) -> Mode | None:
+        found = self.project.resolve(decorator, self.project.files.get(info.path))
+        flow = self.flow(found) if isinstance(found, FunctionInfo) else None
+        return self.callers.mode_of_parameter_calls(flow) if flow is not None else None
 
     def entered_mode(self, value: Value) -> Mode | None:
         """The grad mode inside `with value:` for a context manager of the project."""
@@ -210,19 +205,6 @@ class Program:
         enter = self.method(value.name, "__enter__") if value.kind is Kind.INSTANCE else None
         summary = self.summary(enter, [value]) if enter is not None else None
         return summary.exit_mode if summary is not None and summary.exit_mode is not Mode.ENTERED else None
-
-    def forget(self) -> None:
-        """Drop the answers that a recursion cut short: what is found in a file must not depend on the files before."""
-        self._flows.forget()
-        self._signatures.clear()
-        self._decorators.clear()
-        self.callers.forget()
-        self.classes.forget()
-
-    def ask_again(self) -> None:
-        """Open the questions about callers and attributes that a recursion cut short while another function was run."""
-        self.callers.forget()
-        self.classes.forget()
 
     # -- interpretations ----------------------------------------------------------------------------------------
 
@@ -250,45 +232,36 @@ class Program:
         return self._units[key]
 
     def flow(self, info: FunctionInfo, values: Sequence[Value | None] = ()) -> FunctionFlow | None:
-        """The interpretation of a function; None inside itself (recursion), too deep, or where it can't be parsed."""
-        key = self.key(info)
-        bound = info.owner is not None and "staticmethod" not in info.decorators
-        signature = self._signature(key, [None, *values[1:]] if bound and values else values)  # self is known anyway
-        known = (key, signature)
-        if known in self._flows and (self._running or not self._flows.is_short(known)):
-            return self._flows.get(known, lambda: None)
-        if key in self._running or len(self._running) >= SUMMARY_DEPTH:
-            self.depth.cut += 1
-            return None
-        return self._flows.ask(known, lambda: self._interpreted(info, key, values if signature else ()))
+        """The interpretation of a function; None inside itself (recursion) or where it can't be parsed."""
+        signature = self._signature(info, values)
+        key = ("flow", self.key(info), signature)
+        return self.questions.ask(key, lambda: self._interpreted(info, values if signature else ()), None, bulky=True)
 
-    def _interpreted(self, info: FunctionInfo, key: str, values: Sequence[Value | None]) -> FunctionFlow | None:
-        self._running.append(key)
+    def _interpreted(self, info: FunctionInfo, values: Sequence[Value | None]) -> FunctionFlow | None:
         try:
             return interpret(self, info, Assumption(values))
         except (cst.ParserSyntaxError, source.SourceError, TypeError):
             return None
-        finally:
-            self._running.pop()
 
-    def _signature(self, key: str, values: Sequence[Value | None]) -> Signature:
-        """The assumption that is worth an interpretation of its own; the plain one where there are too many."""
+    def _signature(self, info: FunctionInfo, values: Sequence[Value | None]) -> Signature:
+        """The assumption that is worth an interpretation of its own; the plain one where there would be too many."""
+        bound = info.owner is not None and "staticmethod" not in info.decorators
+        given = [None, *values[1:]] if bound and values else values  # self is known anyway
         signature = tuple(
-            (v.kind, v.name, v.trainable) if v is not None and v.kind in CONTEXTUAL else None for v in values
+            (v.kind, v.name, v.trainable) if v is not None and v.kind in CONTEXTUAL else None for v in given
         )
-        if not any(signature):
+        if not any(signature) or len(self.project.callers(info)) > CONTEXTS:
             return ()
-        known = self._signatures.setdefault(key, [])
-        if signature not in known:
-            if len(known) >= CONTEXTS:
-                self.depth.cut += 1
-                return ()
-            known.append(signature)
         return signature
 
     def summary(self, info: FunctionInfo, values: Sequence[Value | None]) -> Summary | None:
         """The function's summary under these argument values; None where there is none."""
-        flow = self.flow(info, [replace(plain(v), const=None) if v is not None else None for v in values])
+        given = [replace(plain(v), const=None) if v is not None else None for v in values]
+        key = ("summary", self.key(info), self._signature(info, given))
+        return self.questions.ask(key, lambda: self._summarised(info, given), None)
+
+    def _summarised(self, info: FunctionInfo, values: Sequence[Value | None]) -> Summary | None:
+        flow = self.flow(info, values)
         return flow.summary if flow is not None else None
 
     def returns_loss(self, info: FunctionInfo) -> bool:

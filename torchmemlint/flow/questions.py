@@ -1,0 +1,168 @@
+"""Questions about the program and their answers: each is answered once, and never depends on who asked first.
+
+Answers ask for other answers. Where they ask in a circle, the circle (a strongly connected component, found as in
+Tarjan's algorithm) is run from its least key: a first round in which a question that is already being answered gives
+its `cut`, a second in which it gives the first round's answer. What was found on other ways into the circle is
+dropped, so the order of files and the number of processes change nothing."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+Key = tuple[Any, ...]
+V = TypeVar("V")
+ROUNDS = 2
+DEEPEST = 30  # questions that wait for each other; a longer chain is answered from its far end
+
+
+@dataclass(eq=False, slots=True)
+class _Open:
+    """A question whose circle is not closed yet."""
+
+    key: Key
+    answer: Callable[[], Any]
+    cut: Any
+    bulky: bool
+    place: int = 0  # in the stack of open questions
+    low: int = 0  # the least place that it depends on
+    value: Any = None
+    done: bool = False
+
+
+class _TooDeep(BaseException):
+    """Unwinds a long chain of questions; the last is then answered first."""
+
+    def __init__(self, asked: _Open) -> None:
+        self.asked = asked
+
+
+class Questions:
+    """Answers kept by key: small ones for good, bulky ones (interpretations) as long as there is room."""
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+        self._answers: dict[Key, Any] = {}
+        self._bulky: OrderedDict[Key, Any] = OrderedDict()
+        self._open: dict[Key, _Open] = {}
+        self._stack: list[_Open] = []
+        self._path: list[_Open] = []
+        self._earlier: dict[Key, Any] = {}
+        self._rounds: dict[Key, int] = {}
+        self._far: set[Key] = set()
+
+    def ask(self, key: Key, answer: Callable[[], V], cut: V, *, bulky: bool = False) -> V:
+        """The answer to a question; `answer` finds it, `cut` stands for it while it is being found.
+
+        The first part of a key says what is asked; with the rest it must tell all that the answer depends on."""
+        kept = self._bulky if bulky else self._answers
+        if key in kept:
+            return cast("V", kept[key])
+        known = self._open.get(key)
+        if known is not None:
+            self._lean(known)
+            return cast("V", known.value if known.done else self._earlier.get(key, known.cut))
+        asked = _Open(key, answer, cut, bulky)
+        if not self._path:
+            return cast("V", self._outermost(asked))
+        if len(self._path) < DEEPEST:
+            return cast("V", self._find(asked))
+        if key in self._far:
+            return cut
+        raise _TooDeep(asked)
+
+    def lean_on(self, key: Key) -> None:
+        """Note that what is being answered uses something unfinished of that question, if it is open."""
+        known = self._open.get(key)
+        if known is not None:
+            self._lean(known)
+
+    def _lean(self, known: _Open) -> None:
+        if self._path:
+            self._path[-1].low = min(self._path[-1].low, known.place)
+
+    def _outermost(self, asked: _Open) -> Any:
+        """Answer a question that none waits for. A chain that is too long is answered from its far end first; so is
+        an interpretation whose circle has been settled, for it is not kept."""
+        while True:
+            try:
+                value = self._find(asked)
+            except _TooDeep as deep:
+                self._far.add(deep.asked.key)
+                self._outermost(deep.asked)
+            else:
+                return value
+
+    def _find(self, asked: _Open) -> Any:
+        """Answer an open question; close its circle if it is the head."""
+        asked.place = asked.low = len(self._stack)
+        self._stack.append(asked)
+        self._open[asked.key] = asked
+        self._path.append(asked)
+        try:
+            asked.value = asked.answer()
+            asked.done = True
+        finally:
+            self._path.pop()
+            if not asked.done:
+                self._drop(asked.place)
+        if asked.low < asked.place:
+            self._path[-1].low = min(self._path[-1].low, asked.low)
+            return asked.value
+        return self._close(asked)
+
+    def _drop(self, place: int) -> list[_Open]:
+        members = self._stack[place:]
+        del self._stack[place:]
+        for member in members:
+            del self._open[member.key]
+        return members
+
+    def _close(self, head: _Open) -> Any:
+        members = self._drop(head.place)
+        if len(members) == 1:
+            self._keep(head)
+            return head.value
+        number = self._rounds.get(head.key, 0)
+        if number >= ROUNDS:
+            self._settle(members)
+            return head.value
+        first = min(members, key=_rank)
+        if number or first is head:  # a round from the least key is over: the next one uses its answers
+            number = max(number, 1)
+            self._earlier.update((member.key, member.value) for member in members)
+        self._rounds[first.key] = number + 1
+        again = _Open(first.key, first.answer, first.cut, first.bulky)
+        self._find(again)
+        return self._answered(head, again)
+
+    def _answered(self, head: _Open, again: _Open) -> Any:
+        """What the rounds from the least key have found for the question that was asked first."""
+        if head.key == again.key:
+            return again.value
+        kept = self._bulky if head.bulky else self._answers
+        return kept[head.key] if head.key in kept else self.ask(head.key, head.answer, head.cut, bulky=head.bulky)
+
+    def _settle(self, members: list[_Open]) -> None:
+        """Keep the small answers of a circle. Interpretations are made anew when asked for, from these answers."""
+        for member in members:
+            self._earlier.pop(member.key, None)
+            self._rounds.pop(member.key, None)
+            if not member.bulky:
+                self._answers[member.key] = member.value
+
+    def _keep(self, asked: _Open) -> None:
+        self._rounds.pop(asked.key, None)
+        self._earlier.pop(asked.key, None)
+        if not asked.bulky:
+            self._answers[asked.key] = asked.value
+            return
+        self._bulky[asked.key] = asked.value
+        while len(self._bulky) > self.room:
+            self._bulky.popitem(last=False)
+
+
+def _rank(asked: _Open) -> str:
+    return repr(asked.key)

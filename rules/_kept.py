@@ -112,6 +112,8 @@ def related(event: HolderClosed, store: Store) -> tuple[tuple[str, Place], ...]:
     source = origin(store.value)
     if source is not None and source.node is not store.op.node:
         spans.append(("the graph is attached here", Place(source.unit, source.node)))
+    if event.kept_at is not None:
+        spans.append(("it is kept here", event.kept_at))
     if event.kind == "container" and event.holder.node is not store.op.node:
         spans.append((f"`{event.name}` is made here", Place(event.holder.unit, event.holder.node)))
     return tuple(spans)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from torchmemlint.api import RUNS, Finding, Rule, Severity, on
 from torchmemlint.flow.events import HolderClosed
+from torchmemlint.flow.keeping import STORING
 
 from ._kept import verdicts
 
@@ -35,10 +36,7 @@ class GraphKeptInContainer(Rule):
     code = "TML101"
     name = "graph-kept-in-container"
     severity = Severity.ERROR
-    words = frozenset(
-        "append extend insert add update setdefault appendleft extendleft put put_nowait push heappush "
-        "for while".split()
-    )
+    words = STORING
     roles = RUNS
 
     @on(HolderClosed)
@@ -57,5 +55,5 @@ class GraphKeptInContainer(Rule):
     def _is_ours(event: HolderClosed, how: str) -> bool:
         if event.kind == "container":
             return how != "accumulate"
-        owner_is_module = event.in_module
-        return event.kind == "attribute" and how not in ("assign", "accumulate") and not owner_is_module
+        ours = event.by_callee or not event.in_module
+        return event.kind == "attribute" and how not in ("assign", "accumulate") and ours

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from torchmemlint.api import RUNS, Finding, Rule, Severity, on
 from torchmemlint.flow.events import HolderClosed
+from torchmemlint.flow.keeping import STORING
 from torchmemlint.index.model import STORES
 
 from ._kept import verdicts
@@ -34,7 +35,7 @@ class GraphKeptInAccumulator(Rule):
     code = "TML102"
     name = "graph-kept-in-accumulator"
     severity = Severity.ERROR
-    words = frozenset([STORES, *"for while update".split()])
+    words = STORING | {STORES}
     roles = RUNS
 
     @on(HolderClosed)

@@ -25,7 +25,8 @@ class MemoryQueryMisread(Rule):
     `del` does not change. The replaced resets clear all peak figures, not the one in their name.
 
     ## Known limits
-    A peak is only looked at where it is read in a loop, or in a function called in one, and no file resets it.
+    A peak is only looked at where it is read in a loop, or in a function called in one, and no file that imports link
+    with this one resets it.
 
     ## Fix safety
     Replaced names are renamed to those that they call: safe. `storage()` to `untyped_storage()` is unsafe: its size is

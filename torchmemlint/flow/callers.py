@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
+from torchmemlint import knowledge
 from torchmemlint.flow.graph import Argument, Mode, Op, Sink, downstream, sinks
 from torchmemlint.flow.project_calls import bound_values
 from torchmemlint.flow.summary import plain
@@ -12,8 +15,6 @@ from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, join, replace
 from torchmemlint.index.model import FunctionInfo
 
 if TYPE_CHECKING:
-    import libcst as cst
-
     from torchmemlint.flow.function import FunctionFlow
     from torchmemlint.flow.program import Program
 
@@ -52,23 +53,50 @@ class Callers:
         candidates = self.program.project.callers(info)
         if len(candidates) > CANDIDATES:
             return Sites()
-        owner = self.program.project.owner(info) if info.owner else None
-        wanted = {info.id} | ({owner.id} if owner is not None and info.name == "__init__" else set())
+        wanted = self._targets(info)
         calls, unseen = [], False
         for candidate in candidates:
             flow = self.program.flow(candidate)
             if flow is None:
                 unseen = True
                 continue
-            found = [op for op in flow.ops if op.callee in wanted and op.name != "argument" and self._same(op, info)]
+            found = [op for op in flow.ops if op.name != "argument" and self._runs(op, info, wanted)]
             calls += [CallSite(flow, op) for op in found]
             unseen = unseen or self._escapes(flow, key)
         return Sites(tuple(calls), bool(calls) and not unseen)
 
-    def _same(self, op: Op, info: FunctionInfo) -> bool:
-        """Ids may repeat over folders; the file that is called must be this one."""
-        called = op.target
-        return called is None or called == info.path
+    def _targets(self, info: FunctionInfo) -> set[tuple[str | None, str]]:
+        """(file, callee) of the calls that may run it: its own, those of the method it overrides, its class's."""
+        project = self.program.project
+        owner = project.owner(info) if info.owner else None
+        wanted: set[tuple[str | None, str]] = {(info.path, info.id)}
+        if owner is None:
+            return wanted
+        if info.name == "__init__":
+            return wanted | {(made.path, made.id) for made in (owner, *project.heirs(owner, info))}
+        for base in project.mro(owner)[1:]:
+            if info.name in base.methods:
+                wanted.add((base.path, base.methods[info.name]))
+        if self._is_sole(info):
+            wanted.add((None, f"?.{info.name}"))  # of an object of which nothing is known: no other class has it
+        return wanted
+
+    def _runs(self, op: Op, info: FunctionInfo, wanted: set[tuple[str | None, str]]) -> bool:
+        """May the call run `info`? One of a method that it overrides only on an object that may be of its class."""
+        if op.callee is None or (op.target, op.callee) not in wanted:
+            return False
+        if op.callee == info.id or op.name == "construct" or op.receiver is None or op.target is None:
+            return True
+        owner = self.program.project.owner(info)
+        order = self.program.project.mro(owner) if owner is not None else []
+        return not _is_super(op) and op.receiver.name in {self.program.key(c) for c in order}
+
+    def _is_sole(self, info: FunctionInfo) -> bool:
+        """Has no other class of the project such a method, and no tensor or container one of that name?"""
+        name = info.name
+        if knowledge.tensor_method(name) or knowledge.container_method(name) is not None:
+            return False
+        return self.program.project.definitions(name, info.path) == 1
 
     @staticmethod
     def _escapes(flow: FunctionFlow, key: str) -> bool:
@@ -214,3 +242,10 @@ class Callers:
         stores = {s.op for s in op.stores}
         others = [o for o in downstream(op) if Sink.ATTRIBUTE in o.sunk and o not in stores]
         return set() if others else {Sink.ATTRIBUTE}
+
+
+def _is_super(op: Op) -> bool:
+    """Is it `super().method(…)`?"""
+    node = op.receiver_node if op.receiver_node is not None else getattr(op.node, "func", None)
+    node = getattr(node, "value", node)
+    return isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value == "super"

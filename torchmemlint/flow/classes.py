@@ -102,7 +102,7 @@ class Classes:
         for store in stores[1:]:
             value = join(value, store.value)
         value = self._settled(method, value, stores)
-        if value.kind is Kind.UNKNOWN and flow.frame.evidence.get(path) is Kind.MODULE:
+        if value.kind is Kind.UNKNOWN and Kind.MODULE in _proofs(flow, path, value):
             value = replace(value, kind=Kind.MODULE, trainable=Fact.YES)
         if path in flow.frame.frozen:
             value = replace(value, trainable=Fact.NO)
@@ -173,6 +173,12 @@ class Classes:
         flow = self.program.flow(body) if body is not None else None
         value = flow.frame.state.env.get(name) if flow is not None else None
         return self._outside(value) if value is not None else UNKNOWN
+
+
+def _proofs(flow: FunctionFlow, path: str, value: Value) -> set[Kind]:
+    """The kinds that uses of the attribute, or of the parameter that is stored in it, prove."""
+    names = [path] + [op.path or "" for op in value.defs if op.name == "param"]
+    return {kind for name in names if (kind := flow.frame.evidence.get(name)) is not None}
 
 
 def _is_parameter(op: Op) -> bool:

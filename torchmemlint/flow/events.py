@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from torchmemlint.findings import Place
 from torchmemlint.flow.graph import Op, Sink, Store
 from torchmemlint.flow.values import Fact
 
@@ -34,6 +35,7 @@ class HolderClosed(Event):
     sinks: frozenset[Sink] = frozenset()  # over everything that is read from the holder, callers included
     cleared: bool = False  # emptied or rebound within the step or call
     by_callee: bool = False  # the store happens in a project function called here
+    kept_at: Place | None = None  # where that function stores it
 
     @property
     def in_module(self) -> bool:

@@ -13,6 +13,7 @@ from torchmemlint.flow.frame import Closure, Frame, dotted
 from torchmemlint.flow.graph import Argument, Sink
 from torchmemlint.flow.holders import element_of, literal, load
 from torchmemlint.flow.strides import indexed_layout
+from torchmemlint.flow.tested import narrow
 from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Layout, Value, join, replace
 
 METADATA = frozenset(
@@ -176,7 +177,14 @@ def _comparison(f: Frame, node: cst.Comparison) -> Value:
 
 def _conditional(f: Frame, node: cst.IfExp) -> Value:
     evaluate(f, node.test)
-    return join(evaluate(f, node.body), evaluate(f, node.orelse))
+    outer, f.state = f.state, f.state.fork()
+    narrow(f, node.test, True)
+    body = evaluate(f, node.body)
+    f.state = outer.fork()
+    narrow(f, node.test, False)
+    orelse = evaluate(f, node.orelse)
+    f.state = outer
+    return join(body, orelse)
 
 
 def _lambda(f: Frame, node: cst.Lambda) -> Value:

@@ -79,7 +79,8 @@ def _callback(flow: FunctionFlow, op: Op) -> Callback | None:
         return Callback(nested=flow.frame.closures[value.const], bound=_given(argument))
     function = flow.program.function(value.name) if value.kind is Kind.FUNCTION else None
     if function is not None:
-        return Callback(function=function, bound=_given(argument))
+        with_object = value.elements is not None and "staticmethod" not in function.decorators
+        return Callback(function=function, bound=_given(argument) + with_object)
     for maker in value.defs:
         found = _factory(flow.program, maker) if maker.name == "call" else _method(flow.program, maker)
         if found is not None:

@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING
 from torchmemlint import knowledge
 from torchmemlint.flow.cycles import carries
 from torchmemlint.flow.events import HolderClosed
-from torchmemlint.flow.graph import ARITHMETIC, Argument, Mode, Op, Sink, Store, closure, fact
+from torchmemlint.flow.graph import ARITHMETIC, Argument, Mode, Op, Sink, Store, closure, fact, freed
 from torchmemlint.flow.values import Fact, Kind, Value, replace
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
 
+STORING = frozenset(
+    "append extend insert add update setdefault appendleft extendleft put put_nowait push heappush for while".split()
+)
+"""Words of functions that fill something again and again: a call in such a one says itself what its callee keeps."""
 LEAVES = frozenset({"parameter", "torch.requires_grad_", "torch.tensor", "torch.zeros", "torch.ones", "torch.randn"})
 LOCAL = frozenset(
     {"literal.list", "literal.dict", "literal.set", "comprehension", "?call", "read", "copy", "construct"}
@@ -68,12 +72,26 @@ def _told(flow: FunctionFlow, store: Store) -> Store:
     if fact(value) is not Fact.MAYBE or value.graph is not Fact.NO:
         return store
     callers = flow.program.callers
+    if _is_told_at_calls(flow, store):
+        return store
     given = [callers.argument(flow.info, p) for p in value.params]
     if not any(v.graph is Fact.YES for v in given):
         return store
     kind = given[0].kind if value.kind is Kind.UNKNOWN and len(given) == 1 else value.kind
     told = replace(value, graph=Fact.YES, kind=kind)
     return Store(store.op, told, store.value_node, store.how, store.nested)
+
+
+def _is_told_at_calls(flow: FunctionFlow, store: Store) -> bool:
+    """Does a known call that passes an attached value into another object say itself what that object keeps?"""
+    if store.how == "assign":
+        return False
+    return any(
+        kept.place.node is store.op.node and holder is not None and any(fact(a.value) is Fact.YES for a in given)
+        for site in flow.program.callers.sites(flow.info).calls
+        for kept, holder, given in site.op.kept
+        if flow.program.path_of(holder) != "self" and not STORING.isdisjoint(site.flow.info.words)
+    )
 
 
 def _holder(flow: FunctionFlow, holder: Op) -> Iterator[HolderClosed]:
@@ -91,12 +109,22 @@ def _holder(flow: FunctionFlow, holder: Op) -> Iterator[HolderClosed]:
     if kind != "container" and flow.info.name != "forward":
         stores = [_told(flow, s) for s in stores]
     sure = [s for s in stores if fact(s.value) is Fact.YES]  # nothing less is reported: ask no callers about it
+    sure = [s for s in sure if not _loss_term(s)]
     stores = _attached(flow, sure) or [s for s in stores if whole_buffer(s.value) is not None]
     if not stores:
         return
     name = holder.path or stores[0].op.path or _bound_name(holder)
     sinks = _holder_sinks(flow, holder, kind)
     yield HolderClosed(flow, holder, name, kind, stores, sinks, _cleared(flow, stores, name))
+
+
+def _loss_term(store: Store) -> bool:
+    """A loss on an attribute, one at a time, alone or as a term of the sum that this very function walks: what stays
+    behind its backward is one element."""
+    if store.how != "assign" or not freed(store.value) or whole_buffer(store.value) is not None:
+        return False
+    added = closure(store.value.defs, lambda o: [u for u in o.uses if u.name in ARITHMETIC])
+    return store.value.scalar is Fact.YES or any(u.name == "backward" for o in added for u in o.uses)
 
 
 def holder_kind(flow: FunctionFlow, holder: Op) -> str | None:
@@ -201,6 +229,7 @@ def _kept_by_callee(flow: FunctionFlow, call: Op) -> Iterator[HolderClosed]:
             stores,
             sinks - {Sink.ATTRIBUTE, Sink.GLOBAL},
             by_callee=True,
+            kept_at=kept.place,
         )
 
 

@@ -147,7 +147,8 @@ class Program:
             return self.classes.module_variable(f.unit.index, path)
         value = UNKNOWN
         if base is not None and base.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS):
-            value = self.classes.attribute(base.name, attribute)
+            method = self.method(base.name, attribute)
+            value = self.bound(method, base) if method is not None else self.classes.attribute(base.name, attribute)
         elif base is not None:
             graph, params = f.derived([base])
             value = Value(graph=graph, params=params)
@@ -155,6 +156,12 @@ class Program:
         if value.kind is Kind.UNKNOWN and proven is not None:
             value = replace(value, kind=proven, trainable=Fact.YES)
         return replace(value, trainable=Fact.NO) if path in f.frozen else value
+
+    def bound(self, method: FunctionInfo, base: Value) -> Value:
+        """`obj.method` as a value: the function with the object that it is called on; of a property nothing."""
+        if any(name.rpartition(".")[2] in ("property", "cached_property", "setter") for name in method.decorators):
+            return UNKNOWN
+        return Value(kind=Kind.FUNCTION, graph=Fact.NO, name=self.key(method), elements=(base,))
 
     @staticmethod
     def path_of(argument: Argument | None) -> str | None:

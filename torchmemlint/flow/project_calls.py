@@ -25,7 +25,9 @@ def function(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> V
     if closure is not None:
         return _inline(f, node, closure, args)
     info = f.program.function(callee.name)
-    return call_function(f, node, info, args, None) if info is not None else unknown(f, node, args, callee)
+    if info is None:
+        return unknown(f, node, args, callee)
+    return call_function(f, node, info, args, callee.elements[0] if isinstance(callee.elements, tuple) else None)
 
 
 def call_function(f: Frame, node: cst.Call, info: FunctionInfo, args: list[Argument], receiver: Value | None) -> Value:

@@ -13,6 +13,7 @@ from torchmemlint.flow.exceptions import Handler
 from torchmemlint.flow.frame import Closure, Frame, State, dotted, merge
 from torchmemlint.flow.graph import Sink
 from torchmemlint.flow.holders import element_of
+from torchmemlint.flow.tested import narrow
 from torchmemlint.flow.values import HOST, Fact, Kind, Value, replace
 
 
@@ -77,10 +78,12 @@ def _if(f: Frame, node: cst.If) -> None:
     ends = []
     start = f.state
     f.state = start.fork()
+    narrow(f, node.test, True)
     with f.arm(node.body):
         run(f, node.body)
     ends.append(f.state)
     f.state = start.fork()
+    narrow(f, node.test, False)
     if node.orelse is not None:
         with f.arm(node.orelse):
             if isinstance(node.orelse, cst.If):

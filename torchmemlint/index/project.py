@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -33,6 +34,7 @@ class ProjectIndex:
         self._orders: dict[tuple[str, str], tuple[list[ClassInfo], frozenset[str]]] = {}
         self._renamed: dict[str, list[tuple[str, str, FileIndex]]] | None = None
         self._components: dict[str, str] | None = None
+        self._definitions: Counter[tuple[str, str]] | None = None
         self._reached: dict[str, tuple[frozenset[str], tuple[str, ...]]] = {}
 
     def __getstate__(self) -> dict[str, FileIndex]:
@@ -162,6 +164,17 @@ class ProjectIndex:
                 return self.files[info.path].functions.get(info.methods[name])
         return None
 
+    def definitions(self, name: str, path: str) -> int:
+        """How many classes define a method of this name in the files that imports link with this one?"""
+        if self._definitions is None:
+            self._definitions = Counter(
+                (self.component(file.path), method)
+                for file in self.files.values()
+                for info in file.classes.values()
+                for method in info.methods
+            )
+        return self._definitions[self.component(path), name]
+
     def subclasses(self, class_id: str | ClassInfo) -> list[ClassInfo]:
         """All classes of the project below it, nearest first."""
         start = self.class_(class_id)
@@ -251,7 +264,8 @@ class ProjectIndex:
         owner = self.owner(info)
         names = {info.name}
         if owner is not None and info.name in _CALLED_BY_CLASS:
-            names = {owner.name} if info.name in _CONSTRUCTORS else {info.name, owner.name}
+            heirs = {sub.name for sub in self.heirs(owner, info)} if info.name in _CONSTRUCTORS else {info.name}
+            names = {owner.name} | heirs
         homes = self._family(owner) if owner is not None else {info.path}
         target: Target = owner if owner is not None else info
         spelled = self._spelled(target, names)
@@ -261,8 +275,21 @@ class ProjectIndex:
             for mention in self.mentions(name)
             if (path is None and self._can_mean(mention.path, homes, target)) or mention.path == path
         }
+        found |= {(other.path, other.id): other for other in self._overriding(info, owner)}
         found.pop((info.path, info.id), None)
         return list(found.values())
+
+    def heirs(self, owner: ClassInfo, method: FunctionInfo) -> list[ClassInfo]:
+        """The subclasses for which the method of `owner` is theirs too."""
+        return [sub for sub in self.subclasses(owner) if self.method(sub, method.name) == method]
+
+    def _overriding(self, info: FunctionInfo, owner: ClassInfo | None) -> list[FunctionInfo]:
+        """The constructors of subclasses: `super().__init__(…)` names neither the class nor, but for itself, the
+        method."""
+        if owner is None or info.name not in _CONSTRUCTORS:
+            return []
+        found = (self.files[sub.path].functions.get(sub.methods.get(info.name, "")) for sub in self.subclasses(owner))
+        return [other for other in found if other is not None]
 
     def is_common(self, info: FunctionInfo) -> bool:
         """Are its candidate callers too many to tell anything?"""

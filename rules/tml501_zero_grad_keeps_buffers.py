@@ -6,6 +6,7 @@ from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.fixes import Plan, remove_keyword
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.optimizers import gradient_of, keeps_on_purpose
+from torchmemlint.flow.patterns import number
 
 
 class ZeroGradKeepsBuffers(Rule):
@@ -38,7 +39,7 @@ class ZeroGradKeepsBuffers(Rule):
     code = "TML501"
     name = "zero-grad-keeps-buffers"
     severity = Severity.WARNING
-    words = frozenset({"set_to_none", "zero_"})
+    words = frozenset({"zero_grad", "zero_", "fill_"})
 
     @on(OpClosed, "zero_grad", "?call")
     def explicit(self, event: OpClosed) -> Iterator[Finding]:
@@ -59,10 +60,12 @@ class ZeroGradKeepsBuffers(Rule):
         )
         yield self.finding(event, op.node, message, fix=fix)
 
-    @on(OpClosed, "torch.zero_")
+    @on(OpClosed, "torch.zero_", "torch.fill_")
     def by_hand(self, event: OpClosed) -> Iterator[Finding]:
         """`for p in model.parameters(): p.grad.zero_()`"""
         op = event.op
+        if op.name == "torch.fill_" and (not op.arguments or number(op.arguments[0].node) != 0):
+            return
         parameter = gradient_of(op) if op.loops else None
         if parameter is None or keeps_on_purpose(event.function):
             return

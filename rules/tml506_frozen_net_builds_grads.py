@@ -6,7 +6,7 @@ from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.findings import Place
 from torchmemlint.fixes import Plan, call_method
 from torchmemlint.flow.events import FunctionClosed
-from torchmemlint.flow.gradients import Untrained, untrained
+from torchmemlint.flow.untrained import Untrained, untrained
 
 
 class FrozenNetBuildsGrads(Rule):
@@ -57,4 +57,7 @@ class FrozenNetBuildsGrads(Rule):
         fix = Plan(
             "freeze the parameters", plan.steps, False, "code out of sight may read its gradients or train it later"
         )
-        return self.finding(event, found.evaluated.node, message, related=related, fix=fix)
+        if found.evaluated.unit.source.path != event.function.unit.source.path:
+            return self.finding(event, found.forward.node, message, related=related)
+        place = Place(found.evaluated.unit, found.evaluated.node)
+        return Finding(self.code, self.name, self.severity, message, place, related, fix)

@@ -21,6 +21,9 @@ MODULE_EVIDENCE = frozenset(
 )
 AMBIVALENT = frozenset("to cuda cpu half float double bfloat16 type".split())  # tensors and modules have them
 CALLABLE = frozenset({Kind.EXTERNAL, Kind.FUNCTION, Kind.CLASS, Kind.MODULE, Kind.INSTANCE})
+OWN_EVIDENCE = frozenset("eval parameters named_parameters modules named_modules children named_children".split())
+SHARED_EVIDENCE = {"to": "moved", "cuda": "moved", "cpu": "moved", "state_dict": "saved", "load_state_dict": "saved"}
+"""Methods that tensors or optimizers have as well: two of these uses, or one and a call, only a module has."""
 OPTIMIZER_EVIDENCE = frozenset({"step", "zero_grad", "param_groups"})
 
 
@@ -57,6 +60,7 @@ def _unproven(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> 
         return modules.forward(f, node, replace(callee, kind=Kind.MODULE, name=None, trainable=Fact.YES), args)
     if path is not None:
         f.unsettled.add(path)
+        _use(f, path, "called")
     return unknown(f, node, args, callee)
 
 
@@ -96,6 +100,8 @@ def method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: lis
             return invoke(f, node, replace(value, kind=Kind.MODULE, trainable=Fact.YES), args)
         if path is not None:
             f.unsettled.add(path)
+            if value.kind is Kind.UNKNOWN:
+                _use(f, path, "called")
         return unknown(f, node, args, value)
     return _unknown_method(f, node, func, base, args)
 
@@ -114,6 +120,17 @@ def _witness(f: Frame, func: cst.Attribute, base: Value) -> None:
             f.unsettled.add(path)  # what the call before gave is known only in a second run
     elif func.attr.value in OPTIMIZER_EVIDENCE:
         f.evidence.setdefault(path, Kind.OPTIMIZER)
+    elif func.attr.value in SHARED_EVIDENCE:
+        _use(f, path, SHARED_EVIDENCE[func.attr.value])
+
+
+def _use(f: Frame, path: str, use: str) -> None:
+    """An object that is called and moved, or moved and saved, is a module."""
+    uses = f.uses.setdefault(path, set())
+    uses.add(use)
+    if len(uses) > 1:
+        f.evidence.setdefault(path, Kind.MODULE)
+        f.unsettled.add(path)
 
 
 def _behind(node: cst.BaseExpression) -> cst.BaseExpression:
@@ -134,6 +151,8 @@ def _unknown_method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, 
     name = func.attr.value
     path = dotted(func.value)
     proven = f.evidence.get(path) if path is not None else None
+    if path is None and name in OWN_EVIDENCE and not args:
+        proven = Kind.MODULE  # `vgg19().features[:9].eval()`
     if proven is Kind.MODULE:
         module = replace(base, kind=Kind.MODULE, trainable=Fact.YES)
         result = modules.method(f, node, func, module, args)

@@ -26,6 +26,7 @@ TO_HOST = frozenset(
 MAPPED = frozenset({"torch.load", "torch.serialization.load", "torch.jit.load"})
 DOWNLOADED = frozenset({"torch.hub.load_state_dict_from_url", "torch.utils.model_zoo.load_url"})
 STATES = frozenset({"state_dict"})
+LISTINGS = frozenset({"parameters"})
 
 
 @dataclass(frozen=True)
@@ -175,19 +176,30 @@ def _cloned(op: Op) -> WeightsCopy | None:
         if not clones or any(o.name in ("torch.cpu", "torch.to", "torch.numpy") for o in chain):
             continue
         for clone in clones:
-            state = _state_of(clone.receiver) if clone.receiver is not None else None
-            if state is not None:
+            state = _state_of(clone.receiver, STATES | LISTINGS) if clone.receiver is not None else None
+            if state is not None and (state.name in STATES or _put_back(op)):
                 return _of_state(op, state, clone.receiver or op.value)
     return None
 
 
-_COPY_CHAIN = frozenset({"torch.clone", "torch.detach", "torch.data", "bind"})
+_COPY_CHAIN = frozenset({"torch.clone", "torch.detach", "torch.data", "bind", "literal.tuple"})
 
 
-def _state_of(value: Value) -> Op | None:
+def _put_back(op: Op) -> bool:
+    """Are the copies of a local list written back into parameters? Those that an object keeps are mostly averages."""
+    if any(user.name == "store" for user in op.uses):
+        return False
+    reached = closure([op], lambda o: o.uses if o is op or carries(o) else (), 200)
+    return any(o.name in ("torch.copy_", "load_state_dict") for o in reached)
+
+
+def _state_of(value: Value, names: frozenset[str] = STATES) -> Op | None:
     """The `state_dict()` call that a value is the result or a member of."""
-    behind = closure(value.defs, lambda o: o.inputs if o.name not in ("state_dict", "module", "call") else (), 60)
-    return next((o for o in behind if o.name in STATES), None)
+    behind = closure(value.defs, lambda o: o.inputs if o.name not in _SOURCES else (), 60)
+    return next((o for o in behind if o.name in names), None)
+
+
+_SOURCES = frozenset({"state_dict", "module", "call", "parameters"})
 
 
 def _of_state(op: Op, state: Op, source: Value) -> WeightsCopy | None:
@@ -210,11 +222,12 @@ def fate(op: Op) -> str:
     )
     if any(_to_cpu(o) for o in reached):
         return "host"
-    if any(o is not op and (o.name in TRAINED and o.loops and o.order != op.order or _written(o)) for o in reached):
+    others = reached - {op}
+    if any(o.name in TRAINED and o.loops or _written(o, reached) for o in others):
         return "used"
     if any(o.name == "store" and o.path and o in user_stores(op) for o in reached):
         return "collected"
-    if any(o.name in ("bind", "store") for o in op.uses):
+    if any(user.name in ("bind", "store") for o in (op, *_wrapped(op)) for user in o.uses):
         return "kept"
     return "handed"
 
@@ -240,8 +253,16 @@ def user_stores(op: Op) -> set[Op]:
     }
 
 
-def _written(op: Op) -> bool:
+def _wrapped(op: Op) -> list[Op]:
+    """The dicts and lists that are made of it at once: `OrderedDict(… for …)`."""
+    return [user for user in op.uses if user.name.startswith("literal.")]
+
+
+def _written(op: Op, copies: set[Op]) -> bool:
+    """Is one of the copies changed by the operation, not only read?"""
     name = (op.callee or "") if op.name == "?call" else op.name
+    if op.name not in ("write", "torch.setitem") and op.receiver is not None and copies.isdisjoint(op.receiver.defs):
+        return False  # `p.copy_(kept)`
     return op.name in ("write", "torch.setitem") or name.endswith("_") and not name.endswith("requires_grad_")
 
 

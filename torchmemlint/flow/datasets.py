@@ -315,4 +315,4 @@ def pins_for_nothing(flow: FunctionFlow, op: Op) -> bool:
     given = op.argument(7, "pin_memory")
     if op.value.kind is not Kind.LOADER or given is None or given.value.const is not True:
         return False
-    return flow.unit.index.words.isdisjoint(TRANSFERS) and bool(flow.named("module", "call"))
+    return flow.unit.index.words.isdisjoint(TRANSFERS) and bool(flow.named("module", "call", "?call"))

@@ -77,6 +77,7 @@ class Frame:
     returns: list[Value] = field(default_factory=list)
     yields: list[Op] = field(default_factory=list)
     evidence: dict[str, Kind] = field(default_factory=dict)  # path -> kind that its method calls prove
+    uses: dict[str, set[str]] = field(default_factory=dict)  # path -> uses that together prove its kind
     unsettled: set[str] = field(default_factory=set)  # paths that were called while their kind was unknown
     frozen: set[str] = field(default_factory=set)  # paths of modules whose parameters were frozen
     closures: dict[cst.CSTNode, Closure] = field(default_factory=dict)

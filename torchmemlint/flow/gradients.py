@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from torchmemlint.flow.devices import KEEPS, MOVES
 from torchmemlint.flow.frame import dotted
-from torchmemlint.flow.graph import Mode, Op, closure, upstream
+from torchmemlint.flow.graph import Mode, Op, upstream
 from torchmemlint.flow.optimizers import (
     FORWARDS,
     Owned,
@@ -25,7 +24,7 @@ from torchmemlint.flow.optimizers import (
     pass_path,
     passes_of,
 )
-from torchmemlint.flow.values import Fact, Kind, Value
+from torchmemlint.flow.values import Fact, Value
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
@@ -176,97 +175,6 @@ def _unowned(modules: frozenset[str], applied: frozenset[str], owned: dict[str, 
     return frozenset(m for m in modules if m not in mine and m in theirs)
 
 
-# -- networks that nobody trains
-# ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Untrained:
-    """A module in eval mode whose parameters get gradients from `backward`, though no optimizer holds them."""
-
-    path: str
-    evaluated: Op  # the `eval()` call
-    forward: Op
-    backward: Op
-
-
-def untrained(flow: FunctionFlow) -> Iterator[Untrained]:
-    """The teachers and feature extractors whose loss path a backward walks although they are not trained."""
-    known: list[Owned] | None = None
-    seen: set[str] = set()
-    for backward in flow.named("backward"):
-        for op in _trainable_passes(backward):
-            path = op.path or ""
-            evaluated = _evaluated(flow, op)
-            if path in seen or evaluated is None:
-                continue
-            seen.add(path)
-            if known is None:
-                known = list(optimizers_in_reach(flow))
-            if known and all(o.known and not _covers(o, path) for o in known):
-                yield Untrained(path, evaluated, op, backward)
-
-
-def _trainable_passes(backward: Op) -> list[Op]:
-    root = backward.receiver or Value()
-    ops = {
-        op
-        for op in passes_of(root)
-        if op.name == "module"
-        and op.receiver is not None
-        and op.receiver.trainable is Fact.YES
-        and op.value.graph is Fact.YES
-    }
-    return sorted(ops, key=lambda op: op.order)
-
-
-def _covers(owned: Owned, path: str) -> bool:
-    """Do the optimizer's parameters include the module's: its own, or those of one it is part of?"""
-    return any(path == p or path.startswith(p + ".") for p in owned.paths)
-
-
-def _evaluated(flow: FunctionFlow, forward: Op) -> Op | None:
-    """The `eval()` call that the module of a forward is under; None where it may be in train mode."""
-    receiver = forward.receiver or Value()
-    behind = list(
-        closure(receiver.defs, lambda o: o.inputs if o.name in KEEPS | MOVES and o.name != "construct" else (), 60)
-    )
-    path = forward.path or ""
-    switches = [o for o in behind if o.name in ("eval", "train")]
-    switches += [o for o in flow.named("eval", "train") if o.path == path or o.path and path.startswith(o.path + ".")]
-    if not switches and "." in path:
-        switches = _in_class(flow, path)
-    if any(o.name == "train" and (o.argument(0, "mode") is None or not _off(o)) for o in switches):
-        return None
-    return next((o for o in switches if o.name == "eval" and o.unit is flow.unit), None)
-
-
-def _off(op: Op) -> bool:
-    mode = op.argument(0, "mode")
-    return mode is not None and mode.value.const is False
-
-
-def _in_class(flow: FunctionFlow, path: str) -> list[Op]:
-    """The switches of an attribute in the other methods of the class."""
-    owner = flow.program.project.owner(flow.info) if flow.info.owner is not None else None
-    if owner is None:
-        return []
-    found = []
-    for method in flow.program.classes.assigners(owner, path.partition(".")[2]):
-        inner = flow.program.flow(method)
-        if inner is not None:
-            found += [o for o in inner.named("eval", "train") if o.path == path or path in _stored_as(o)]
-    return found
-
-
-def _stored_as(op: Op) -> set[str]:
-    return {
-        u.path
-        for u in closure([op], lambda o: o.uses if o.value.kind is Kind.MODULE else (), 20)
-        if u.path and u.name == "store"
-    }
-
-
 def optimizers_in_reach(flow: FunctionFlow) -> Iterator[Owned]:
     """The optimizers of the function, else of its class, of the functions that call it, or of the module level."""
     own = list(optimizers(flow))
@@ -299,11 +207,9 @@ def _renamed(flow: FunctionFlow, call: Op, found: Owned) -> Owned:
 __all__ = [
     "Alive",
     "Discarded",
-    "Untrained",
     "alive_in_evaluation",
     "alive_in_forward",
     "callee",
     "discarded",
     "optimizers_in_reach",
-    "untrained",
 ]

@@ -13,6 +13,7 @@ from torchmemlint.flow.exceptions import works
 from torchmemlint.flow.graph import Op, closure, fact, upstream
 from torchmemlint.flow.optimizers import is_criterion
 from torchmemlint.flow.values import Fact, Kind, Value
+from torchmemlint.knowledge import functional_loss
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
@@ -57,19 +58,22 @@ def linear(op: Op) -> bool:
         if operator in ("Add", "Subtract"):
             return True
         weights = [a.value for a in op.arguments] + ([op.receiver] if op.receiver is not None else [])
-        attached = [v for v in weights if fact(v) is not Fact.NO]
+        attached = [v for v in weights if fact(v) is not Fact.NO and not _given(v)]
         if any(v.kind is Kind.TENSOR and v.scalar is not Fact.YES for v in weights if v not in attached):
             return False  # weights that may be known only behind the loop
-        return operator in ("Multiply", "Divide") and len(attached) <= 1 and not _divides_by_tensor(op, operator)
+        divisor = op.arguments[-1].value if operator == "Divide" and op.arguments else None
+        by_tensor = divisor in attached and isinstance(op.node, cst.BinaryOperation)
+        return operator in ("Multiply", "Divide") and len(attached) <= 1 and not by_tensor
     return isinstance(op.node, (cst.UnaryOperation, cst.Call))
 
 
-def _divides_by_tensor(op: Op, operator: str) -> bool:
+def _given(value: Value) -> bool:
+    """Is it a setting that the function was given: a parameter of unknown kind or what is read off one?"""
     return (
-        operator == "Divide"
-        and bool(op.arguments)
-        and fact(op.arguments[-1].value) is not Fact.NO
-        and isinstance(op.node, cst.BinaryOperation)
+        value.kind is Kind.UNKNOWN
+        and value.graph is Fact.NO
+        and bool(value.defs)
+        and all(op.name in ("param", "load", "item") for op in value.defs)
     )
 
 
@@ -93,7 +97,7 @@ def _over_loop(flow: FunctionFlow, backward: Op) -> Summed | None:
 
 def _linear_chain(backward: Op) -> list[Op]:
     """The sums between the backward and its terms, and the containers that these come from."""
-    root = backward.receiver or Value()
+    root = backward.receiver or Value(defs=tuple(backward.inputs))  # of a return: what is returned
 
     def step(op: Op) -> list[Op]:
         return [i for i in op.inputs if linear(i) or _holder(i) or i.name in ("read", "iter", "store", "bind")]
@@ -109,7 +113,7 @@ def _holder(op: Op) -> bool:
 def _added(op: Op, user: Op) -> Value | None:
     """What one iteration adds: the other operand of a running total, the member stored in a container."""
     if user is not op:
-        return next((s.value for s in op.stores if s.op is user and s.value.graph is not Fact.NO), None)
+        return next((s.value for s in op.stores if s.op is user and fact(s.value) is not Fact.NO), None)
     if op.name == "arith" and op.loops and _comes_round(op):
         terms = [a.value for a in op.arguments if not any(_reaches(d, op) for d in a.value.defs)]
         return next((v for v in terms if fact(v) is not Fact.NO), None)
@@ -141,13 +145,29 @@ def _pass_in_loop(flow: FunctionFlow, added: Value, user: Op) -> Op | None:
     if not own or outside or any(_recurrent(op) for op in own):
         return None
     members = added.elements if isinstance(added.elements, tuple) else (added,)
-    scalar = all(m.scalar is Fact.YES for m in members) or any(op.name == "call" for op in own)
+    scalar = all(map(_is_scalar, members)) or any(op.name == "call" for op in own)
     return min(own, key=lambda op: op.order) if scalar else None
 
 
+def _is_scalar(value: Value, depth: int = 3) -> bool:
+    """Is it one number: by its own fact, or as a weighted sum of such?"""
+    if value.scalar is Fact.YES or depth == 0 or len(value.defs) != 1:
+        return value.scalar is Fact.YES
+    (made,) = value.defs
+    terms = [i.value for i in made.inputs if i.value.kind is Kind.TENSOR] if made.name == "arith" else []
+    return bool(terms) and linear(made) and all(_is_scalar(term, depth - 1) for term in terms)
+
+
 def _is_forward(flow: FunctionFlow, op: Op) -> bool:
-    """A forward pass that records a graph: a module's, a custom function's, or one in a project function."""
+    """A forward pass that records a graph: a module's, a custom function's, one in a project function, or a call of
+    something unknown whose result is the prediction that a loss is computed from."""
+    if op.name == "?call":
+        return not (op.callee or "").startswith("?.") and any(map(_is_loss, op.consumers))
     return op.name in PASSES and op.value.graph is not Fact.NO and not is_criterion(op) and works(flow, op)
+
+
+def _is_loss(op: Op) -> bool:
+    return op.name == "module" and is_criterion(op) or op.name.startswith("torch.") and functional_loss(op.name)
 
 
 def _recurrent(op: Op) -> bool:
@@ -205,11 +225,16 @@ def _terms(op: Op, depth: int) -> list[Op]:
 
 
 def returned_terms(flow: FunctionFlow) -> Iterator[Summed]:
-    """A function that returns a dict or list of losses which share no pass, for a caller that sums and
-    backpropagates."""
+    """A function that returns a total over a loop's passes, or a dict or list of losses which share no pass, for a
+    caller that sums and backpropagates."""
     if not flow.info.name or flow.info.name == "forward":
         return
     for back in flow.named("return"):
+        total = _over_loop(flow, back)
+        caller = _summing_caller(flow) if total is not None else None
+        if total is not None and caller is not None:
+            yield Summed(caller, total.later, total.over, total.place)
+            return
         members = back.value.elements
         values = list(members.values()) if isinstance(members, dict) else list(members or ())
         losses = [v for v in values if v.scalar is Fact.YES and fact(v) is not Fact.NO]
@@ -227,7 +252,7 @@ def _summing_caller(flow: FunctionFlow) -> Op | None:
     """The backward of a caller that walks a plain sum of what the function returns."""
     for site in flow.program.callers.sites(flow.info).calls:
         for backward in site.flow.named("backward"):
-            chain = _linear_chain(backward)
-            if any(site.op in op.inputs or op is site.op for op in chain):
+            walked = backward.receiver.defs if backward.receiver is not None else ()
+            if site.op in walked or any(site.op in op.inputs for op in _linear_chain(backward)):
                 return backward
     return None

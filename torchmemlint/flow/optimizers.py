@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
     from torchmemlint.index.model import FunctionInfo
 
+CAPTURES = frozenset({"torch.cuda.graph", "torch.cuda.graphs.graph", "torch.cuda.make_graphed_callables"})
+GROUPS = ".param_groups"
 DEPTH = 3  # calls into calls that are looked through
 FORWARDS = frozenset({"module", "call", "?call", "custom"})
 
@@ -225,6 +227,8 @@ def keeps_on_purpose(flow: FunctionFlow) -> bool:
     itself?"""
     if not flow.unit.index.words.isdisjoint(training.preallocating()):
         return True
+    if any(op.callee in CAPTURES for other in _file_flows(flow, "graph") for op in other.ops):
+        return True
     return any(_makes_gradients(other) for other in _file_flows(flow, "grad"))
 
 
@@ -251,7 +255,9 @@ def gradient_of(op: Op) -> str | None:
     sources = list(closure([op], lambda o: o.inputs if o.name != "parameters" else (), 40))
     if not any(o.name == "torch.grad" or o.name == "load" and (o.path or "").endswith(".grad") for o in sources):
         return None
-    return next((o.path for o in sources if o.name == "parameters" and o.path), None)
+    owners = (o.path for o in sources if o.name == "parameters" and o.path)
+    groups = (o.path for o in sources if o.path and o.path.endswith(GROUPS))
+    return next(owners, None) or next((path.removesuffix(GROUPS) for path in groups), None)
 
 
 # -- optimizers themselves

@@ -22,11 +22,12 @@ SWITCHES = (
     "apply_activation_checkpointing",
     "activation_checkpointing",
 )
+LAYERS = frozenset({"torch.nn.TransformerEncoderLayer", "torch.nn.TransformerDecoderLayer"})
 TRAINING = ("backward", "LightningModule", "Trainer")
 
 
 def runs_stack(flow: FunctionFlow, op: Op) -> bool:
-    """Does the operation call one of a list of composite blocks of this project, each on the last one's result?"""
+    """Does the operation call one of a list of composite blocks, each on the last one's result?"""
     if (
         op.name != "module"
         or not op.loops
@@ -35,7 +36,8 @@ def runs_stack(flow: FunctionFlow, op: Op) -> bool:
         or op.receiver.trainable is Fact.NO
     ):
         return False
-    if flow.program.method(op.receiver.name, "forward") is None or not _composite(flow.program, op.receiver.name):
+    own = flow.program.method(op.receiver.name, "forward") is not None and _composite(flow.program, op.receiver.name)
+    if not own and op.receiver.name not in LAYERS:
         return False
     members = [maker for maker in op.receiver.defs if maker.name == "iter" and maker.value.kind is Kind.MODULE]
     return bool(members) and _carries_on(op)

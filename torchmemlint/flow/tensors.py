@@ -50,6 +50,8 @@ def distinctive(name: str, arguments: int = 0) -> bool:
     are given more arguments than those take."""
     if name in ("repeat", "view") and arguments >= 3:
         return True
+    if name.endswith("_") and not name.startswith("_"):
+        return True  # written in place, as only tensors are by such a name
     return name in ("item", "tolist") or (name in DISTINCTIVE and name not in AMBIGUOUS)
 
 

@@ -1,0 +1,126 @@
+"""Networks that nobody trains, whose parameters get gradients all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from torchmemlint.flow.devices import KEEPS, MOVES
+from torchmemlint.flow.gradients import optimizers_in_reach
+from torchmemlint.flow.graph import Mode, Op, Sink, closure, sinks
+from torchmemlint.flow.optimizers import Owned, is_criterion, passes_of
+from torchmemlint.flow.values import Fact, Kind, Value
+
+if TYPE_CHECKING:
+    from torchmemlint.flow.function import FunctionFlow
+
+
+@dataclass(frozen=True)
+class Untrained:
+    """A module in eval mode whose parameters get gradients from `backward`, though no optimizer holds them."""
+
+    path: str
+    evaluated: Op  # the `eval()` call
+    forward: Op
+    backward: Op
+
+
+def untrained(flow: FunctionFlow) -> Iterator[Untrained]:
+    """The teachers and feature extractors whose loss path a backward walks although they are not trained."""
+    known: list[Owned] | None = None
+    seen: set[str] = set()
+    for backward in flow.named("backward"):
+        for op in _trainable_passes(backward):
+            for path, evaluated in _evaluated_in(flow, op):
+                if path in seen:
+                    continue
+                seen.add(path)
+                if known is None:
+                    known = list(optimizers_in_reach(flow))
+                if known and all(o.known and not _covers(o, path) for o in known):
+                    yield Untrained(path, evaluated, op, backward)
+
+
+def _evaluated_in(flow: FunctionFlow, forward: Op) -> Iterator[tuple[str, Op]]:
+    """The module of a forward, where it is in eval mode; else the parts in eval mode that its own forward runs through:
+    the network inside a perceptual loss."""
+    path = forward.path or ""
+    whole = _evaluated(flow, forward)
+    if whole is not None:
+        yield path, whole
+        return
+    info = flow.program.method(forward.receiver.name, "forward") if forward.receiver is not None else None
+    inner = flow.program.flow(info) if info is not None else None
+    for op in inner.named("module") if inner is not None else ():
+        if inner is None or op.path is None or not _attached(op) or Sink.RETURNED not in sinks(op):
+            continue
+        evaluated = next((o for o in _in_class(inner, op.path) if o.name == "eval"), None)
+        if evaluated is not None and not any(o.name == "train" for o in _in_class(inner, op.path)):
+            yield f"{path}.{op.path.partition('.')[2]}", evaluated
+
+
+def _attached(op: Op) -> bool:
+    """Does the pass record a graph through parameters that require grad?"""
+    trains = op.receiver is not None and op.receiver.trainable is Fact.YES and not is_criterion(op)
+    return trains and op.value.graph is Fact.YES and op.mode is not Mode.OFF
+
+
+def _trainable_passes(backward: Op) -> list[Op]:
+    root = backward.receiver or Value()
+    ops = {
+        op
+        for op in passes_of(root)
+        if op.name == "module"
+        and op.receiver is not None
+        and op.receiver.trainable is Fact.YES
+        and op.value.graph is Fact.YES
+    }
+    return sorted(ops, key=lambda op: op.order)
+
+
+def _covers(owned: Owned, path: str) -> bool:
+    """Do the optimizer's parameters include the module's: its own, or those of one it is part of?"""
+    return any(path == p or path.startswith(p + ".") for p in owned.paths)
+
+
+def _evaluated(flow: FunctionFlow, forward: Op) -> Op | None:
+    """The `eval()` call that the module of a forward is under; None where it may be in train mode."""
+    receiver = forward.receiver or Value()
+    behind = list(
+        closure(receiver.defs, lambda o: o.inputs if o.name in KEEPS | MOVES and o.name != "construct" else (), 60)
+    )
+    path = forward.path or ""
+    switches = [o for o in behind if o.name in ("eval", "train")]
+    switches += [o for o in flow.named("eval", "train") if o.path == path or o.path and path.startswith(o.path + ".")]
+    if not switches and "." in path:
+        switches = _in_class(flow, path)
+    if any(o.name == "train" and (o.argument(0, "mode") is None or not _off(o)) for o in switches):
+        return None
+    return next((o for o in switches if o.name == "eval"), None)
+
+
+def _off(op: Op) -> bool:
+    mode = op.argument(0, "mode")
+    return mode is not None and mode.value.const is False
+
+
+def _in_class(flow: FunctionFlow, path: str) -> list[Op]:
+    """The switches of an attribute in the other methods of the class."""
+    owner = flow.program.project.owner(flow.info) if flow.info.owner is not None else None
+    if owner is None:
+        return []
+    found = []
+    for method in flow.program.classes.assigners(owner, path.partition(".")[2]):
+        inner = flow.program.flow(method)
+        if inner is not None:
+            found += [o for o in inner.named("eval", "train") if o.path == path or path in _stored_as(o)]
+    return found
+
+
+def _stored_as(op: Op) -> set[str]:
+    return {
+        u.path
+        for u in closure([op], lambda o: o.uses if o.value.kind is Kind.MODULE else (), 20)
+        if u.path and u.name == "store"
+    }

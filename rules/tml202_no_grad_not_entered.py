@@ -11,11 +11,12 @@ from torchmemlint.flow.events import GradContextMisused
 
 
 class NoGradNotEntered(Rule):
-    """A grad-mode context that has no effect: never entered, not called, or around a coroutine.
+    """A grad-mode context that has no effect: never entered, not called, around a coroutine or a thread pool.
 
     ## What it does
-    Reports `torch.no_grad()` as a bare statement, `with torch.no_grad:` without the call, and the decorator on an
-    `async def`, whose body runs after the context was left.
+    Reports `torch.no_grad()` as a bare statement, `with torch.no_grad:` without the call, the decorator on an
+    `async def`, whose body runs after the context was left, and a context around forwards that other threads run:
+    grad mode belongs to a thread, and a new one starts with grad on.
 
     ## Why it costs memory
     Grad mode stays on: the forward passes that follow save all their activations.
@@ -42,6 +43,7 @@ class NoGradNotEntered(Rule):
         "not called": "`{text}` is not called, so it is no context: write `{text}()`",
         "async function": "`{text}` is left before the coroutine's body runs: grad mode stays on in it",
         "switched back on": "`{text}` also ends a caller's `no_grad`: grad mode stays on after this function returns",
+        "other thread": "grad mode belongs to a thread: in the one that `{text}` hands its forward to it is on",
         "volatile": "`volatile=True` has had no effect since PyTorch 0.4: grad mode stays on",
     }
 

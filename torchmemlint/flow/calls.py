@@ -7,7 +7,7 @@ from collections.abc import Callable
 import libcst as cst
 
 from torchmemlint import knowledge
-from torchmemlint.flow import expressions, externals, holders, modules, project_calls, tensors
+from torchmemlint.flow import expressions, externals, holders, modules, project_calls, tensors, threads
 from torchmemlint.flow.backward import backward_call
 from torchmemlint.flow.contexts import apply_effect
 from torchmemlint.flow.dispatch import EXPRESSIONS, INVOKE, evaluate, invoke, unknown
@@ -183,10 +183,11 @@ def _opaque(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: li
         f.unsettled.add(func.value.value)
     graph, params = f.derived([base, *(a.value for a in args)])
     sunk = [] if func.attr.value in tensors.AMBIGUOUS else [Sink.UNKNOWN_CALL]  # arrays and tensors compute, no more
+    value = threads.method(f, node, func.attr.value, base, args)
     op = f.op(
         "?call",
         node,
-        Value(graph=min(graph, Fact.MAYBE) if not params else graph, params=params),
+        value or Value(graph=min(graph, Fact.MAYBE) if not params else graph, params=params),
         receiver=base,
         receiver_node=func.value,
         arguments=args,

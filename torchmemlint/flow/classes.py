@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmemlint.flow.graph import Op, Store
+from torchmemlint.flow.holders import members_of
 from torchmemlint.flow.summary import plain
 from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, join, replace
 from torchmemlint.index.model import ClassInfo, FileIndex, FunctionInfo
@@ -122,11 +123,11 @@ class Classes:
     def _outside(value: Value) -> Value:
         """The value as another method meets it: its parameters are not that method's, its members may have changed."""
         graph = Fact.MAYBE if value.params else value.graph
-        value = replace(plain(value), graph=graph, params=frozenset())
         if value.kind is Kind.CONTAINER:
-            members = value.elements if isinstance(value.elements, tuple) else ()
-            return value if members and all(m.kind is Kind.MODULE for m in members) else replace(value, elements=None)
-        return replace(value, const=None)
+            members = [] if isinstance(value.elements, dict) else members_of(value)
+            lasting = bool(members) and all(m.kind in (Kind.MODULE, Kind.INSTANCE) for m in members)
+            value = replace(value, elements=tuple(members) if lasting else None)
+        return replace(plain(value), graph=graph, params=frozenset(), const=None)
 
     def trainable(self, info: ClassInfo) -> Fact:
         """Has a module of this class parameters that require grad? NO where it has none or freezes them all."""

@@ -9,7 +9,9 @@ import libcst as cst
 
 from torchmemlint.flow.events import Event, ForwardClosed, FunctionClosed, GradContextMisused, OpClosed
 from torchmemlint.flow.graph import Mode, Op, fact
-from torchmemlint.flow.keeping import kept, runs_with_grad
+from torchmemlint.flow.handed import runs_with_grad
+from torchmemlint.flow.keeping import kept
+from torchmemlint.flow.threads import unguarded
 from torchmemlint.flow.values import Fact, Kind
 from torchmemlint.registry import RUNS, role
 
@@ -87,6 +89,8 @@ def _contexts(flow: FunctionFlow) -> Iterator[GradContextMisused]:
         elif op.uses and all(user.name == "bind" for user in op.uses):
             yield GradContextMisused(flow, op, "never entered")
     yield from _on_coroutine(flow)
+    for op in unguarded(flow):
+        yield GradContextMisused(flow, op, "other thread")
     for op in flow.named("enter"):
         value = op.receiver
         if (

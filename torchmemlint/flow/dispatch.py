@@ -12,7 +12,7 @@ import libcst as cst
 
 from torchmemlint.flow.frame import Frame, dotted
 from torchmemlint.flow.graph import Argument, Sink
-from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value
+from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, replace
 
 Invoke = Callable[[Frame, cst.Call, Value, list[Argument]], Value]
 Body = cst.BaseSuite | Sequence[cst.BaseStatement | cst.BaseSmallStatement]
@@ -43,6 +43,8 @@ def run(f: Frame, body: Body) -> None:
 
 def invoke(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> Value:
     """Call a value."""
+    if callee.given:
+        callee, args = replace(callee, given=()), [*callee.given, *args]
     return INVOKE.get(callee.kind, INVOKE[Kind.UNKNOWN])(f, node, callee, args)
 
 

@@ -10,7 +10,7 @@ from torchmemlint import knowledge
 from torchmemlint.flow import bindings, scope
 from torchmemlint.flow.dispatch import EXPRESSIONS, evaluate
 from torchmemlint.flow.frame import Closure, Frame, dotted
-from torchmemlint.flow.graph import Argument, Sink
+from torchmemlint.flow.graph import Argument, Mode, Sink
 from torchmemlint.flow.holders import element_of, literal, load
 from torchmemlint.flow.strides import indexed_layout
 from torchmemlint.flow.tested import narrow
@@ -81,7 +81,7 @@ def _subscript(f: Frame, node: cst.Subscript) -> Value:
         return base.elements[key]  # type: ignore[index]
     if base.kind is Kind.CONTAINER:
         return _member(f, node, base)
-    graph, params = f.derived([base])
+    graph, params = f.derived([base]) if f.state.mode is not Mode.OFF else (min(base.graph, Fact.MAYBE), base.params)
     layout = indexed_layout(node.slice, base.layout)
     value = Value(graph=graph, params=params, layout=layout, shares=base.defs if layout is Layout.STRIDED else ())
     return f.op("item", node, value, inputs=[base]).value

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import libcst as cst
 
 from torchmemlint import knowledge
-from torchmemlint.flow import backward, bindings, contexts, holders, modules, tensors
+from torchmemlint.flow import backward, bindings, contexts, holders, modules, tensors, threads
 from torchmemlint.flow.dispatch import invoke, unknown
 from torchmemlint.flow.frame import Frame
 from torchmemlint.flow.graph import Argument, Sink
@@ -220,8 +220,21 @@ def _getattr(f: Frame, node: cst.Call, args: Args) -> Value:
 
 
 def _partial(f: Frame, node: cst.Call, args: Args) -> Value:
-    """functools.partial(fn, …): the function itself, as far as values flow."""
-    return args[0].value if args and args[0].value.kind in (Kind.CLASS, Kind.FUNCTION, Kind.MODULE) else UNKNOWN
+    """functools.partial(fn, …): the function with its first arguments."""
+    if not args or args[0].value.kind not in (Kind.CLASS, Kind.FUNCTION, Kind.MODULE):
+        return UNKNOWN
+    target = args[0].value
+    return replace(target, given=(*target.given, *args[1:]))
+
+
+def _thread(name: str) -> Callable[[Frame, cst.Call, Args], Value]:
+    """A function that another thread is to run."""
+
+    def make(f: Frame, node: cst.Call, args: Args) -> Value:
+        threads.start(f, node, name, args)
+        return unknown(f, node, args, Value(kind=Kind.EXTERNAL, graph=Fact.NO, name=name))
+
+    return make
 
 
 def _device(f: Frame, node: cst.Call, args: Args) -> Value:
@@ -297,6 +310,7 @@ SPECIAL: dict[str, Callable[[Frame, cst.Call, Args], Value]] = {
     "torch.autograd.grad": _grad,
     "torch.autograd.backward": _backward,
     "map": _map,
+    **{name: _thread(name) for name in threads.STARTERS},
 }
 ROLES: dict[str, Callable[[Frame, cst.Call, str, Args], Value]] = {
     "host": _host,

@@ -64,11 +64,9 @@ def element_of(f: Frame, node: cst.BaseExpression, container: Value) -> Value:
         return f.op("batch", node, Value(graph=Fact.NO, name="batch"), inputs=[container], passes=False).value
     if container.kind is Kind.HOST:
         return HOST
-    known = _members(container)
+    known = members_of(container)
     if known:
-        value = known[0]
-        for other in known[1:]:
-            value = join(value, other)
+        value = _any_of(f, known)
     else:
         kind = Kind.CONTAINER if _holds_containers(container) else Kind.UNKNOWN
         kind = Kind.TENSOR if container.name == "tensors" else kind  # of split, chunk and unbind
@@ -82,12 +80,23 @@ def element_of(f: Frame, node: cst.BaseExpression, container: Value) -> Value:
     return op.value
 
 
+def _any_of(f: Frame, members: Sequence[Value]) -> Value:
+    """One of several values; of objects of several classes one of their common base."""
+    value = members[0]
+    for other in members[1:]:
+        value = join(value, other)
+    if value.kind is Kind.INSTANCE and value.name is None:
+        value = replace(value, name=f.program.common_base([m.name for m in members]))
+    return value
+
+
 def _holds_containers(container: Value) -> bool:
     nested = any(store.nested for op in container.defs for store in op.stores)
     return nested or container.name == "collections.defaultdict"
 
 
-def _members(container: Value) -> list[Value]:
+def members_of(container: Value) -> list[Value]:
+    """The known members of a container: those it was made with, and those stored since."""
     if isinstance(container.elements, tuple):
         members = list(container.elements)
     elif isinstance(container.elements, dict):
@@ -158,7 +167,7 @@ def _members_joined(container: Value) -> Value:
 
 
 def _read_value(f: Frame, func: cst.Attribute, base: Value, args: list[Argument]) -> Value:
-    members = _members(base)
+    members = members_of(base)
     if func.attr.value in ("keys", "index", "count"):
         return HOST
     graph, params = f.derived([base, *members, *(a.value for a in args[1:])])

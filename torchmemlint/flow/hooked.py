@@ -10,8 +10,9 @@ import libcst as cst
 
 from torchmemlint.flow.function import Assumption, interpret
 from torchmemlint.flow.graph import Mode, Op, Sink, Store, closure, fact
+from torchmemlint.flow.handed import runs_with_grad
 from torchmemlint.flow.hooks import REGISTERS, Registration, dropped, registering, registrations, value_of
-from torchmemlint.flow.keeping import holder_kind, runs_with_grad
+from torchmemlint.flow.keeping import holder_kind
 from torchmemlint.flow.values import Fact, Kind, Value
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from torchmemlint import knowledge
 from torchmemlint.flow.cycles import carries
 from torchmemlint.flow.events import HolderClosed
-from torchmemlint.flow.graph import ARITHMETIC, Argument, Mode, Op, Sink, Store, closure, fact, freed
-from torchmemlint.flow.values import Fact, Kind, Value, replace
+from torchmemlint.flow.graph import ARITHMETIC, Argument, Op, Sink, Store, closure, fact, freed
+from torchmemlint.flow.handed import handed, runs_with_grad
+from torchmemlint.flow.values import Fact, Kind, Value
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
@@ -36,13 +37,6 @@ def kept(flow: FunctionFlow, op: Op) -> Iterator[HolderClosed]:
         yield from _summed(flow, op)
 
 
-def runs_with_grad(flow: FunctionFlow, op: Op) -> bool:
-    """Can grad be on at this operation, all known callers considered?"""
-    if op.mode is Mode.ENTERED:
-        return flow.program.callers.entered(flow.info) is not Fact.NO
-    return op.mode is not Mode.OFF
-
-
 def _attached(flow: FunctionFlow, stores: Sequence[Store]) -> list[Store]:
     """The stores whose values may carry a graph; none where every caller has grad off when they are made."""
     found = [s for s in stores if fact(s.value) is not Fact.NO and s.value.kind is not Kind.HOST and not _leaf(s.value)]
@@ -66,20 +60,13 @@ def whole_buffer(value: Value) -> Op | None:
     return None
 
 
-def _told(flow: FunctionFlow, store: Store) -> Store:
-    """A value whose graph depends on a parameter: attached if a known caller passes an attached one."""
+def _told(flow: FunctionFlow, store: Store) -> Store | None:
+    """A value whose graph depends on a parameter, as a known caller makes it."""
     value = store.value
-    if fact(value) is not Fact.MAYBE or value.graph is not Fact.NO:
-        return store
-    callers = flow.program.callers
-    if _is_told_at_calls(flow, store):
-        return store
-    given = [callers.argument(flow.info, p) for p in value.params]
-    if not any(v.graph is Fact.YES for v in given):
-        return store
-    kind = given[0].kind if value.kind is Kind.UNKNOWN and len(given) == 1 else value.kind
-    told = replace(value, graph=Fact.YES, kind=kind)
-    return Store(store.op, told, store.value_node, store.how, store.nested)
+    if fact(value) is not Fact.MAYBE or value.graph is not Fact.NO or _is_told_at_calls(flow, store):
+        return None
+    given = handed(flow, value)
+    return Store(store.op, given, store.value_node, store.how, store.nested) if given is not None else None
 
 
 def _is_told_at_calls(flow: FunctionFlow, store: Store) -> bool:
@@ -106,11 +93,11 @@ def _holder(flow: FunctionFlow, holder: Op) -> Iterator[HolderClosed]:
         or (holder.name == "comprehension" and not _is_bound(holder))
     ):
         return
-    if kind != "container" and flow.info.name != "forward":
-        stores = [_told(flow, s) for s in stores]
     sure = [s for s in stores if fact(s.value) is Fact.YES]  # nothing less is reported: ask no callers about it
-    sure = [s for s in sure if not _loss_term(s)]
-    stores = _attached(flow, sure) or [s for s in stores if whole_buffer(s.value) is not None]
+    sure = _attached(flow, [s for s in sure if not _loss_term(s)])
+    if kind != "container" and flow.info.name != "forward":
+        sure += [told for s in stores if (told := _told(flow, s)) is not None and not _loss_term(told)]
+    stores = sure or [s for s in stores if whole_buffer(s.value) is not None]
     if not stores:
         return
     name = holder.path or stores[0].op.path or _bound_name(holder)

@@ -73,6 +73,14 @@ class Program:
         info = self.class_(key)
         return self.project.method(info, name) if info is not None else None
 
+    def common_base(self, keys: Sequence[str | None]) -> str | None:
+        """The nearest class of the project from which all of these inherit."""
+        infos = [self.class_(key) for key in keys]
+        orders = [[self.key(c) for c in self.project.mro(info)] for info in infos if info is not None]
+        if not orders or len(orders) < len(infos):
+            return None
+        return next((key for key in orders[0] if all(key in order for order in orders)), None)
+
     def is_module(self, key: str | None) -> Fact:
         """Is the class of that key an nn.Module?"""
         info = self.class_(key)

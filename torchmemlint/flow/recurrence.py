@@ -12,7 +12,7 @@ from torchmemlint import knowledge
 from torchmemlint.flow.cycles import OBJECTS, Course, back, carries, course, loop_trip, round_trip
 from torchmemlint.flow.entering import entering
 from torchmemlint.flow.graph import Argument, Op, Sink, Store, closure, fact, sinks
-from torchmemlint.flow.keeping import runs_with_grad
+from torchmemlint.flow.handed import runs_with_grad
 from torchmemlint.flow.retained import flag, walked
 from torchmemlint.flow.values import Fact, Kind, Value
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchmemlint.findings import Place
-from torchmemlint.flow.graph import Mode, Op, Sink, Store, sinks
+from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, sinks
 from torchmemlint.flow.values import HOST, Fact, Kind, Value, join, replace
 
 if TYPE_CHECKING:
@@ -91,7 +91,8 @@ def plain(value: Value) -> Value:
         elements = tuple(plain(e) for e in elements)
     elif isinstance(elements, dict):
         elements = {k: plain(e) for k, e in elements.items()}
-    return replace(value, defs=(), shares=(), elements=elements)
+    given = tuple(Argument(a.name, plain(a.value), a.node) for a in value.given)
+    return replace(value, defs=(), shares=(), elements=elements, given=given)
 
 
 def _kept(f: Frame, names: list[str]) -> list[Kept]:

@@ -74,6 +74,7 @@ class Value:
     const: Any = None  # a literal's value
     shared: bool = False  # a class attribute: one for all objects
     weak: bool = False  # the kind rests on names alone
+    given: tuple[Any, ...] = ()  # FUNCTION, CLASS, MODULE: arguments that functools.partial has bound
 
     @property
     def fact(self) -> Fact:
@@ -100,6 +101,8 @@ HOST = Value(kind=Kind.HOST, graph=Fact.NO)
 def _joined_elements(a: Value, b: Value) -> Any:
     if isinstance(a.elements, tuple) and isinstance(b.elements, tuple) and len(a.elements) == len(b.elements):
         return tuple(join(x, y) for x, y in zip(a.elements, b.elements))
+    if a.elements == () or b.elements == ():  # the list before it is filled
+        return b.elements if a.elements == () else a.elements
     if isinstance(a.elements, dict) and isinstance(b.elements, dict) and a.elements.keys() == b.elements.keys():
         return {key: join(x, b.elements[key]) for key, x in a.elements.items()}
     return None

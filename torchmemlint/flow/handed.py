@@ -1,0 +1,85 @@
+"""Values that a function is given and keeps: what the known calls hand over, with the operations that made it there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchmemlint.flow.graph import Mode, Op, fact, freed
+from torchmemlint.flow.values import Fact, Kind, Value, replace
+
+if TYPE_CHECKING:
+    from torchmemlint.flow.function import FunctionFlow
+
+DEPTH = 3  # calls up
+PASSED = frozenset({"param", "item", "iter", "read"})  # operations that hand on what came in; nothing is recorded
+
+
+def handed(flow: FunctionFlow, value: Value) -> Value | None:
+    """`value`, which carries what parameters carry, as a known call makes it: attached, with the operations of the
+    caller behind it; None where no call hands over a graph. The call whose graph no backward has freed comes first."""
+    as_it_came = bool(value.defs) and all(op.name in PASSED for op in value.defs)
+    if not as_it_came and not any(runs_with_grad(flow, op) for op in value.defs):
+        return None
+    found = [given for position in value.params for given in _given(flow, position, DEPTH)]
+    if as_it_came:
+        found = [part for given in found if (part := _part(value, given)) is not None]
+    attached = [given for given in found if fact(given) is Fact.YES and given.kind is not Kind.HOST]
+    if not attached:
+        return None
+    chosen = next((given for given in attached if not freed(given)), attached[0])
+    if as_it_came:
+        return replace(chosen, graph=Fact.YES, kind=value.kind if value.kind is not Kind.UNKNOWN else chosen.kind)
+    return replace(value, graph=Fact.YES, defs=chosen.defs)
+
+
+def runs_with_grad(flow: FunctionFlow, op: Op) -> bool:
+    """Can grad be on at this operation, all known callers considered?"""
+    if op.mode is Mode.ENTERED:
+        return flow.program.callers.entered(flow.info) is not Fact.NO
+    return op.mode is not Mode.OFF
+
+
+def _given(flow: FunctionFlow, position: int, depth: int) -> Iterator[Value]:
+    """What the known calls pass for a parameter; a caller that passes on its own parameter is asked in turn."""
+    callers = flow.program.callers
+    for site in callers.sites(flow.info).calls:
+        bound = callers.bound(flow.info, site.op)
+        given = bound[position].value if position < len(bound) and bound[position] is not None else None  # type: ignore[union-attr]
+        if given is None:
+            continue
+        own = [op for op in given.defs if op.name == "param"]
+        if (
+            depth
+            and given.defs
+            and len(own) == len(given.defs)
+            and len(given.params) == 1
+            and fact(given) is not Fact.YES
+        ):
+            yield from _given(site.flow, next(iter(given.params)), depth - 1)
+        elif any(runs_with_grad(site.flow, op) for op in given.defs):
+            yield given
+
+
+def _part(value: Value, given: Value) -> Value | None:
+    """What is taken out of a container that a call passes: the member of a key that is written down, or any."""
+    taken = [op for op in value.defs if op.name != "param"]
+    if not taken:
+        return given
+    if given.kind is Kind.TENSOR and all(op.mode is Mode.OFF for op in taken):
+        return None  # a view made without grad
+    members = given.elements
+    key = _key(taken[0].node) if len(taken) == 1 else None
+    if isinstance(members, dict) and key is not None:
+        return members.get(key)
+    return replace(given, kind=Kind.UNKNOWN, elements=None, scalar=Fact.MAYBE)
+
+
+def _key(node: cst.CSTNode) -> str | None:
+    """`"loss"` in `outputs["loss"]`."""
+    index = node.slice[0].slice if isinstance(node, cst.Subscript) and len(node.slice) == 1 else None
+    if not isinstance(index, cst.Index) or not isinstance(index.value, cst.SimpleString):
+        return None
+    return str(index.value.raw_value)

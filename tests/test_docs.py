@@ -34,7 +34,7 @@ BLOCK = re.compile(
     r"(?P<text>.*?)^(?P=tab)```$",
     re.M | re.S,
 )
-NEEDS = {"editors.md": ["flake8"], "api.md": ["distributed"]}
+NEEDS = {"editors.md": ["flake8"], "api.md": ["distributed"], "verify.md": ["torch"]}
 INSTALLED = "pip install -e . && "  # what the README's first line begins with
 
 

@@ -131,6 +131,43 @@ def test_signals_reach_the_program(tmp_path: Path) -> None:
     assert child.wait(timeout=60) == 9
 
 
+def test_output_is_that_of_the_program_alone(tmp_path: Path) -> None:
+    """Numbers, both streams, standard input, arguments, the folder and the exit code."""
+    extra = 'print(sys.stdin.read(), __import__("os").getcwd(), __name__)\nprint("warned", file=sys.stderr)\n'
+    (tmp_path / "train.py").write_text(
+        TRAINING.replace("def main():\n", f"def main():\n    {extra.splitlines()[0]}\n    {extra.splitlines()[1]}\n"),
+        encoding="utf-8",
+    )
+    program = [sys.executable, "train.py", "--lr", "0.1", "a b"]
+    traced = [sys.executable, "-m", "torchmemlint", "trace", "--", *program]
+    alone, ours = (
+        subprocess.run(command, cwd=tmp_path, input="typed", capture_output=True, text=True, timeout=300)
+        for command in (program, traced)
+    )
+    assert (ours.returncode, ours.stdout) == (alone.returncode, alone.stdout) == (3, alone.stdout)
+    assert "typed" in ours.stdout
+    assert alone.stderr == "warned\n"
+    assert ours.stderr.startswith("warned\ntorchmemlint trace: peak ")
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs process groups")
+def test_an_interrupt_is_the_programs(tmp_path: Path) -> None:
+    """The terminal sends it to both; the program decides what comes of it, and the report is still written."""
+    program = "import time, torch\nx = torch.ones(1 << 20)\ntry:\n    print('up', flush=True)\n    time.sleep(60)\n"
+    program += "except KeyboardInterrupt:\n    print('stopped')\n    raise SystemExit(5)\n"
+    (tmp_path / "waits.py").write_text(program, encoding="utf-8")
+    command = [sys.executable, "-m", "torchmemlint", "trace", "--", sys.executable, "waits.py"]
+    child = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == "up\n"
+    os.killpg(child.pid, signal.SIGINT)
+    out, err = child.communicate(timeout=100)
+    assert (child.returncode, out) == (5, "stopped\n")
+    assert "torchmemlint trace: peak 4 MiB" in err
+
+
 def test_another_sitecustomize_still_runs(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text("print('mine')\n", encoding="utf-8")
     (tmp_path / "plain.py").write_text("import sitecustomize\nprint(sitecustomize.__name__)\n", encoding="utf-8")

@@ -121,6 +121,22 @@ def test_figures_are_exact(run: tuple[str, int, dict[str, Any], str]) -> None:
     assert right["good"]["returned"] == right["good"]["settled"] == 0
 
 
+@pytest.mark.parametrize("fixture", ["TML101/list_append", "TML201/validation_loop", "TML503/deepcopy_of_state"])
+def test_a_shipped_fixture_turned_round_is_refuted(fixture: str, tmp_path: Path) -> None:
+    """Growth, peak and what is held: with bad and good exchanged, no effect is left to confirm."""
+    code, _, stem = fixture.partition("/")
+    (case,) = (case for case in gather([code]) if case.path.stem == stem)
+    turned = (
+        case.text.replace("def bad(", "def kept(").replace("def good(", "def bad(").replace("def kept(", "def good(")
+    )
+    (tmp_path / "turned.py").write_text(turned, encoding="utf-8")
+    code, data, text = verify("turned.py", "--device", "virtual", cwd=tmp_path)
+    assert code == 1, text
+    claims = {claim["name"]: claim["verdict"] for claim in data["cases"]["turned"]["claims"]}
+    assert claims["effect"] == "refuted"
+    assert claims["result"] == "confirmed"
+
+
 def test_files_are_cases_and_others_are_errors(tmp_path: Path) -> None:
     good = tmp_path / "mine.py"
     good.write_text(RIGHT, encoding="utf-8")

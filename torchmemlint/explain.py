@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -106,9 +105,7 @@ def _measured(code: str) -> str:
 
 
 def _record(record: dict[str, Any]) -> str:
-    return "\n".join(
-        f"{key}: {value if isinstance(value, str) else json.dumps(value)}" for key, value in record.items()
-    )
+    return "\n".join(f"{key}: {value}" for key, value in record.items() if isinstance(value, str))
 
 
 def has_fix(rule: type[Rule]) -> str:

@@ -12,6 +12,7 @@ from torchmemlint.dev.checkout import Checkout
 from torchmemlint.dev.docstrings import HEADINGS, sections, summary
 from torchmemlint.dev.example_run import with_run
 from torchmemlint.dev.examples import best_example
+from torchmemlint.dev.measured import Measurements, filled, load, ratio, sentence
 from torchmemlint.explain import has_fix
 from torchmemlint.registry import Rule
 
@@ -35,9 +36,14 @@ def pages(checkout: Checkout, rules: Iterable[type[Rule]]) -> dict[Path, str]:
     _, end, after = rest.partition(END)
     if not begin or not end:
         raise click.ClickException(f"{readme.name} needs the lines\n{BEGIN}\n{END}")
+    measured = load(checkout.root)
+    text = f"{before}{BEGIN}\n{table(ordered, measured, 'docs/rules.md')}\n{END}{after}"
+    verify = checkout.root / "docs" / "verify.md"
+    verify_text = {verify: filled(verify.read_text(encoding="utf-8"), measured.sections)} if verify.is_file() else {}
     return {
-        readme: with_run(f"{before}{BEGIN}\n{table(ordered, 'docs/rules.md')}\n{END}{after}"),
-        checkout.root / "docs" / "rules.md": rules_page(checkout, ordered),
+        readme: with_run(filled(text, measured.sections)),
+        checkout.root / "docs" / "rules.md": rules_page(checkout, ordered, measured),
+        **verify_text,
     }
 
 
@@ -55,24 +61,25 @@ def write(expected: dict[Path, str]) -> list[Path]:
     return changed
 
 
-def table(rules: Iterable[type[Rule]], page: str = "") -> str:
+def table(rules: Iterable[type[Rule]], measured: Measurements, page: str = "") -> str:
     """One row a rule; the code links to its section of `page`."""
     rows = [
         f"| [{rule.code}]({page}#{_anchor(rule)}) | {rule.name} | {rule.severity.value} | {_fix(rule)} "
-        f"| {_cell(summary(rule))} |"
+        f"| {ratio(measured.record.get(rule.code))} | {_cell(summary(rule))} |"
         for rule in rules
     ]
-    return "\n".join(["| code | name | severity | fix | what it finds |", "|---|---|---|---|---|", *rows])
+    head = ["| code | name | severity | fix | measured | what it finds |", "|---|---|---|---|---|---|"]
+    return "\n".join([*head, *rows])
 
 
-def rules_page(checkout: Checkout, rules: list[type[Rule]]) -> str:
+def rules_page(checkout: Checkout, rules: list[type[Rule]], measured: Measurements) -> str:
     """docs/rules.md: the table, then the rules by family."""
     parts = [
         "# Rules",
         "Made from the rules' docstrings and fixtures by `python -m torchmemlint.dev docs`; edit those.",
         "`error`: memory grows until it runs out. `warning`: a large, sure waste. `hint`: small or situational, shown "
         "only when selected.",
-        table(rules),
+        table(rules, measured),
     ]
     family = ""
     for rule in rules:
@@ -80,15 +87,17 @@ def rules_page(checkout: Checkout, rules: list[type[Rule]]) -> str:
         if title != family:
             parts.append(f"## {title}")
             family = title
-        parts.append(rule_section(checkout, rule))
+        parts.append(rule_section(checkout, rule, measured))
     return "\n\n".join(parts) + "\n"
 
 
-def rule_section(checkout: Checkout, rule: type[Rule]) -> str:
+def rule_section(checkout: Checkout, rule: type[Rule], measured: Measurements) -> str:
     """A rule's documentation with the plainest example of its fixtures."""
     parts = [f"### {rule.code} {rule.name}", f"Severity: {rule.severity.value}. {_sentence(summary(rule))}"]
     texts = sections(rule)
     parts += [_paragraph(heading, texts[heading]) for heading in HEADINGS[:2] if heading in texts]
+    cost = sentence(measured.record.get(rule.code))
+    parts += [_paragraph("Measured", cost)] if cost else []
     parts += _examples(checkout, rule)
     parts += [_paragraph(heading, texts[heading]) for heading in HEADINGS[2:] if heading in texts]
     return "\n\n".join(parts)

@@ -1,11 +1,11 @@
-"""The fixtures to verify: the package's own, those of other packages' rules, and users' files."""
+"""What to verify: the package's own fixtures and facts, the fixtures of other packages' rules, and users' files."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,10 @@ from typing import Any
 from torchmemlint.verify.judge import EFFECTS
 
 _FOLDER = re.compile(r"(?P<code>[A-Z]{3,8}[0-9]{3,4})-.+")
-_CONSTANTS = ("EFFECT", "FIX", "DEVICE", "CLAIM", "TOLERANCE")
+_CONSTANTS = ("EFFECT", "FIX", "DEVICE", "CLAIM", "TOLERANCE", "FIGURES")
 VARIANTS = ("bad", "good")
+FACT = "fact"  # the function of a file that measures without comparing; FACTS: the name of all that come along
+FACTS = "facts"
 
 
 class CaseError(Exception):
@@ -23,7 +25,7 @@ class CaseError(Exception):
 
 @dataclass(frozen=True)
 class Case:
-    """One fixture file. `code` is empty for a file outside the folder of a rule."""
+    """One fixture file, or a fact. `code` is empty for a file outside the folder of a rule."""
 
     path: Path
     text: str
@@ -33,11 +35,13 @@ class Case:
     device: str = ""  # "cuda": nothing but a GPU can show it
     claim: str = ""  # optional figure: "2.5x" or "8 MiB"
     tolerance: float | None = None  # relative, of the results
+    figures: dict[str, str] = field(default_factory=dict)  # of a fact: what is claimed of each of its numbers
 
     @property
     def name(self) -> str:
         """Rule folder and file, or the file alone."""
-        return f"{self.path.parent.name}/{self.path.stem}" if self.code else self.path.stem
+        inside = self.code or self.path.parent == facts_home()
+        return f"{self.path.parent.name}/{self.path.stem}" if inside else self.path.stem
 
     def fixed(self) -> str | None:
         """The text after all fixes, safe and unsafe, of the case's rule; None when they change nothing."""
@@ -50,15 +54,20 @@ class Case:
 
 
 def gather(wanted: Iterable[str]) -> list[Case]:
-    """The cases that codes (prefixes too), files and folders name; all fixtures for none. Raises CaseError."""
+    """The cases that codes (prefixes too), `facts`, files and folders name; everything for none. Raises CaseError."""
     wanted = list(wanted)
     if not wanted:
-        return [case for folder in folders() for case in in_folder(folder)]
+        return [case for folder in [*folders(), facts_home()] for case in in_folder(folder)]
     found: dict[Path, Case] = {}
     for word in wanted:
         cases = _of_path(Path(word)) if Path(word).exists() else _of_code(word)
         found.update((case.path, case) for case in cases)
     return list(found.values())
+
+
+def facts_home() -> Path:
+    """The folder of the facts that come along."""
+    return Path(__file__).resolve().parent / FACTS
 
 
 def folders() -> list[Path]:
@@ -86,11 +95,13 @@ def _foreign_homes() -> Iterator[Path]:
 
 
 def _of_code(word: str) -> list[Case]:
+    if word.lower() == FACTS:
+        return list(in_folder(facts_home()))
     chosen = [folder for folder in folders() if folder.name.startswith(word.upper())]
     if not chosen:
         from torchmemlint.config import nearest
 
-        names = [folder.name.partition("-")[0] for folder in folders()]
+        names = [FACTS, *(folder.name.partition("-")[0] for folder in folders())]
         raise CaseError(f"no fixture belongs to `{word}`, and there is no such file{nearest(word.upper(), names)}")
     return [case for folder in chosen for case in in_folder(folder)]
 
@@ -106,10 +117,18 @@ def _of_path(path: Path) -> list[Case]:
 
 
 def in_folder(folder: Path) -> Iterator[Case]:
-    """The cases of one folder; files without a `bad` and a `good` are something else."""
+    """The cases of one folder; files without a `bad` and a `good`, or a `fact`, are something else."""
     for path in sorted(folder.glob("*.py")):
-        if not path.name.startswith(("ok_", "_")) and set(VARIANTS) <= _functions(_parse(path)):
+        if not path.name.startswith(("ok_", "_")) and _is_case(_parse(path)):
             yield read(path)
+
+
+def _is_case(module: ast.Module) -> bool:
+    return set(VARIANTS) <= _functions(module) or _is_fact(module)
+
+
+def _is_fact(module: ast.Module) -> bool:
+    return FACT in _functions(module) and any(name == "FIGURES" for name, _ in _constants(module))
 
 
 def _parse(path: Path) -> ast.Module:
@@ -127,7 +146,7 @@ def read(path: Path) -> Case:
     """The case in a file, whose constants are read without running it. Raises CaseError."""
     module = _parse(path)
     missing = [name for name in VARIANTS if name not in _functions(module)]
-    if missing:
+    if missing and not _is_fact(module):
         raise CaseError(f"{path} has no function {missing[0]}(device, probe)")
     values = {key.lower(): value for key, value in _constants(module)}
     if values.get("effect", "none") not in EFFECTS:

@@ -83,7 +83,8 @@ def _measured(cases: Sequence[Any], plan: Any, setting: Any, pool: Any, progress
 
 def _reported(results: list[Any], setting: Any, compare: str | None, files: dict[str, Any]) -> int:
     from torchmemlint.verify import table
-    from torchmemlint.verify.records import as_json, compared, load, write_record
+    from torchmemlint.verify.closeness import compared
+    from torchmemlint.verify.records import as_json, load, write_record
 
     table.show(results, setting)
     written = as_json(results, setting)

@@ -49,6 +49,7 @@ def environment(meter: Any) -> dict[str, Any]:
 
     from torchmemlint import __version__
 
+    now = datetime.datetime.now(datetime.timezone.utc)
     found: dict[str, Any] = {
         "meter": meter.name,
         "device": getattr(meter, "card", {"cpu": "CPU", "virtual": "virtual GPU"}.get(meter.name, meter.name)),
@@ -56,7 +57,8 @@ def environment(meter: Any) -> dict[str, Any]:
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}",
         "torchmemlint": __version__,
-        "date": datetime.date.today().isoformat(),
+        "date": now.date().isoformat(),
+        "time": now.strftime("%H:%M:%SZ"),
     }
     found.update(getattr(meter, "details", dict)())
     return found

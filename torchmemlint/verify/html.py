@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from html import escape
 from importlib import resources
@@ -51,7 +52,7 @@ def _anchor(result: Verified) -> str:
 
 
 def _rules(results: Sequence[Verified]) -> Iterator[str]:
-    for rule, cases in groupby(results, key=lambda r: r.case.path.parent.name if r.case.code else "other files"):
+    for rule, cases in groupby(results, key=lambda r: r.case.name.rpartition("/")[0] or "other files"):
         yield f"<section><h2>{escape(rule)}</h2>"
         yield from (_case(case) for case in cases)
         yield "</section>"
@@ -61,7 +62,7 @@ def _case(result: Verified) -> str:
     parts = [
         f'<article id="{_anchor(result)}"><h3>{escape(result.case.path.stem)} '
         f'<span class="verdict {result.verdict}">{result.verdict}</span></h3>',
-        f"<p>{escape(_docstring(result.case.text))}</p>",
+        f"<p>{_words(_docstring(result.case.text))}</p>",
         f'<p class="note">{escape(result.note)}</p>' if result.note else "",
         f"<ul class=claims>{''.join(map(_claim, result.claims))}</ul>" if result.claims else "",
         _figures(result),
@@ -74,6 +75,11 @@ def _docstring(text: str) -> str:
     return " ".join((ast.get_docstring(ast.parse(text)) or "").split())
 
 
+def _words(text: str) -> str:
+    """Text with code in backticks, as HTML."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
+
+
 def _claim(claim: Claim) -> str:
     name = _TITLES.get(claim.name, claim.name)
     return f'<li><span class="dot {claim.verdict}"></span><b>{name}</b> {claim.verdict}: {escape(claim.detail)}</li>'
@@ -81,7 +87,7 @@ def _claim(claim: Claim) -> str:
 
 def _figures(result: Verified) -> str:
     usages = {name: outcome.usage for name, outcome in result.outcomes.items() if outcome.ok}
-    if not usages:
+    if not usages or result.case.figures:
         return ""
     rows = [
         f"<tr><th>{name}</th><td>{human(u.peak)}</td><td>{human(u.held)}</td><td>{human(u.slope)}</td>"
@@ -100,7 +106,9 @@ def _reserved(size: int | None) -> str:
 
 
 def _code(result: Verified) -> str:
-    """The bad, mended and good code side by side: the definitions that differ."""
+    """The bad, mended and good code side by side: the definitions that differ. Of a fact, its program."""
+    if result.case.figures:
+        return f"<details><summary>code</summary><pre>{escape(result.case.text)}</pre></details>"
     shown = [("bad", _reached(result.case.text, "bad"))]
     if result.fixed_text is not None:
         shown.append(("fixed", _reached(result.fixed_text, "bad")))

@@ -19,7 +19,9 @@ LEAST_GROWTH = 256 * KIB  # per step
 CLAIM_TOLERANCE = 0.1  # relative, of a figure that a fixture claims
 CURE = 0.1  # of the waste that a fix may leave
 TOLERANCES = {"float64": 1e-7, "float16": 1e-2, "bfloat16": 3e-2}  # relative, of results by their type
-_AMOUNT = re.compile(r"(?P<number>\d+(\.\d+)?)\s*(?P<unit>[x×]|[KMG]iB|B)")
+_AMOUNT = re.compile(r"((?P<bound>[<>]=)\s*)?(?P<number>\d+(\.\d+)?)\s*(?P<unit>[x×]|[KMG]iB|B)")
+FIGURE_TOLERANCE = 0.02  # relative, of a fact's figure; NOTHING: of one that is claimed to be zero
+NOTHING = {"x": 0.01, "×": 0.01, "B": 16 * KIB}
 _UNITS = {"B": 1, "KiB": KIB, "MiB": MIB, "GiB": 1 << 30}
 
 
@@ -174,7 +176,33 @@ def amount_claim(claim: str, effect: str, bad: Usage, good: Usage) -> Claim:
     else:
         claimed, found = float(match["number"]) * _UNITS[match["unit"]], worse - better
         said = f"{human(claimed)} claimed, {human(found)} measured"
-    return Claim("amount", CONFIRMED if abs(found - claimed) <= CLAIM_TOLERANCE * claimed else REFUTED, said)
+    holds = _holds(found, match["bound"], claimed, CLAIM_TOLERANCE * claimed)
+    return Claim("amount", CONFIRMED if holds else REFUTED, said)
+
+
+def figure_claim(name: str, claim: str, found: Sequence[float]) -> Claim:
+    """Is a fact's figure what is claimed, in every repeat? `2x`, `8 MiB`, or a bound, `>= 1.1x`."""
+    match = _AMOUNT.fullmatch(claim.strip())
+    if match is None:
+        return Claim(name, INCONCLUSIVE, f"the claim is {claim!r}: write it as 2x, >= 1.1x or 8 MiB")
+    unit = match["unit"]
+    claimed = float(match["number"]) * (1 if unit in "x×" else _UNITS[unit])
+    told = dict.fromkeys(figure_text(value, claim) for value in (min(found), max(found)))
+    said = f"{claim.strip()} claimed, {' to '.join(told)} measured"
+    allowed = FIGURE_TOLERANCE * claimed or NOTHING.get(unit, NOTHING["B"])
+    holds = all(_holds(value, match["bound"], claimed, allowed) for value in found)
+    return Claim(name, CONFIRMED if holds else REFUTED, said)
+
+
+def _holds(found: float, bound: str | None, claimed: float, allowed: float) -> bool:
+    if bound:
+        return found >= claimed if bound == ">=" else found <= claimed
+    return abs(found - claimed) <= allowed
+
+
+def figure_text(value: float, claim: str) -> str:
+    """A fact's figure in the unit of its claim."""
+    return f"{round(value, 2) + 0:g}×" if claim.rstrip().endswith(("x", "×")) else human(value)
 
 
 def result_claim(name: str, ours: Outcome, good: Outcome, tolerance: float | None) -> Claim:

@@ -9,14 +9,44 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
+from torchmemlint.verify.cases import FACT
 from torchmemlint.verify.usage import Usage
 
 OUT_OF_MEMORY = ("out of memory", "not enough memory", "can't allocate memory", "unable to allocate")
 MOST_VALUES = 4096  # of a returned tensor that are compared one by one
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a fact's program sees of the meter. `live`: bytes alive; `peak`: the highest since the last look."""
+
+    live: int
+    peak: int
+    real: tuple[int, float] | None = None  # what only a device has: reserved bytes and the time when it was idle
+
+    @property
+    def reserved(self) -> int:
+        """Bytes that the caching allocator has of the device. Raises MeterError without a device."""
+        return self._real[0]
+
+    @property
+    def clock(self) -> float:
+        """The time, as of `time.perf_counter`, when all work was done. Raises MeterError without a device."""
+        return self._real[1]
+
+    @property
+    def _real(self) -> tuple[int, float]:
+        from torchmemlint.verify.environment import MeterError
+
+        if self.real is None:
+            raise MeterError("reserved memory and time are those of a real device")
+        return self.real
 
 
 class Meter(Protocol):
@@ -91,12 +121,19 @@ def _run(job: dict[str, Any]) -> dict[str, Any]:
         _limit_process(job["limit"])
     virtual = counter.name == "virtual"
     module = None if virtual else load(Path(job["path"]), job["text"])  # the virtual device needs its own tensors
+    fact = job["variant"] == FACT
     with counter:
         module = module or load(Path(job["path"]), job["text"])
-        value = getattr(module, job["variant"])(counter.device, counter.probe)
+        value = getattr(module, job["variant"])(counter.device, partial(look, counter) if fact else counter.probe)
         counter.close()
-        numbers = None if virtual else digest(value)
+        numbers = [{name: float(v) for name, v in value.items()}] if fact else None if virtual else digest(value)
     return {"status": "ok", "usage": counter.usage.thinned().as_dict(), "value": numbers}
+
+
+def look(counter: Meter) -> Reading:
+    """Take a sample and tell it."""
+    counter.probe()
+    return Reading(counter.usage.samples[-1], counter.usage.peaks[-1], getattr(counter, "real", None))
 
 
 def load(path: Path, text: str) -> ModuleType:

@@ -7,6 +7,7 @@ import contextlib
 import gc
 import shutil
 import subprocess
+import time
 from typing import Any
 
 import torch
@@ -29,6 +30,7 @@ class DeviceMeter:
         self._base: dict[str, int] = {}
         self._since_probe = 0
         self.usage = Usage()
+        self.real = 0, 0.0  # at the last probe: bytes reserved, and the time
         _prepare(self.device, limit)
         self.card = torch.cuda.get_device_name(self.device) if self._cuda else str(self.device)
 
@@ -63,6 +65,7 @@ class DeviceMeter:
     def probe(self) -> None:
         """Take one sample, and begin a new step."""
         self._api.synchronize(self.device)
+        self.real = int(self._api.memory_reserved(self.device)), time.perf_counter()
         now = self._sample()
         self.usage.probe(now["live"] - self._base["live"], self._since_probe)
         self._reset_peak()

@@ -5,6 +5,7 @@ A record is a JSON object. `environment` and `cases` have all figures; beside th
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,14 +13,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from torchmemlint.verify.judge import CONFIRMED, MEASURES, Outcome, figures
+from torchmemlint.verify.judge import CONFIRMED, MEASURES, WORST_FIRST, Outcome, figures
 from torchmemlint.verify.run import Setting, Verified, tally
 from torchmemlint.verify.usage import Usage
 
 FORMAT = 1
-FIGURES = ("peak", "held", "slope", "allocated")
-NEAR = 0.02  # relative; what differs by less is the same
+_COMMENT = re.compile(r"[ \t]*#.*")  # a mark of the linter's tests makes no other program
 _ENVIRONMENT = {"meter": str, "device": str, "torch": str, "date": str}
+_CARD = {"driver": str, "cuda": str}  # of a record that was measured on one
 _USAGE = {"samples": list, "peaks": list, "peak": int, "held": int, "allocated": int, "allocations": int}
 
 
@@ -46,16 +47,32 @@ def _case(result: Verified) -> dict[str, Any]:
         "verdict": result.verdict,
         "note": result.note,
         "claims": [{"name": c.name, "verdict": c.verdict, "detail": c.detail} for c in result.claims],
-        **{variant: _outcome(outcome) for variant, outcome in result.outcomes.items()},
+        **({"figures": _figures(result)} if case.figures else {}),
+        **{variant: _outcome(outcome, _text(result, variant)) for variant, outcome in result.outcomes.items()},
     }
 
 
-def _outcome(outcome: Outcome) -> dict[str, Any]:
+def _figures(result: Verified) -> dict[str, dict[str, Any]]:
+    """Of a fact: what is claimed, and the median of what was measured; null where nothing was."""
+    repeats = next(iter(result.outcomes.values())).value or [] if result.outcomes else []
+    found = {name: [values[name] for values in repeats if name in values] for name in result.case.figures}
+    return {
+        name: {"claimed": claim, "measured": median(found[name]) if found[name] else None}
+        for name, claim in result.case.figures.items()
+    }
+
+
+def _text(result: Verified, variant: str) -> str:
+    return (result.fixed_text or "") if variant == "fixed" else result.case.text
+
+
+def _outcome(outcome: Outcome, text: str) -> dict[str, Any]:
     if not outcome.ok:
         return {"status": outcome.status, "message": outcome.message}
     repeats = [usage.peak for usage in outcome.repeats]
     spread = max(repeats) - min(repeats) if repeats else 0
-    return {"status": "ok", "repeats": len(repeats), "spread": spread, **outcome.usage.as_dict()}
+    program = hashlib.sha256(_COMMENT.sub("", text).encode()).hexdigest()[:12]
+    return {"status": "ok", "program": program, "repeats": len(repeats), "spread": spread, **outcome.usage.as_dict()}
 
 
 def record(written: dict[str, Any]) -> dict[str, Any]:
@@ -83,9 +100,12 @@ def _of_rule(code: str, cases: dict[str, Any], environment: dict[str, Any]) -> d
     name = max(confirmed, key=lambda n: (confirmed[n]["effect"] not in ("none", ""), _waste(confirmed[n])))
     case = confirmed[name]
     bad, good = (Usage.from_dict(case[variant]) for variant in ("bad", "good"))
+    measure = MEASURES[case["effect"] or "peak"]
     return {
         "effect": case["effect"],
         "measured": figures(case["effect"], bad, good),
+        "bad_bytes": int(measure.of(bad)),
+        "good_bytes": int(measure.of(good)),
         "fixture": name.partition("/")[2],
         "device": environment["device"],
         "torch": environment["torch"],
@@ -109,7 +129,7 @@ def write_record(written: dict[str, Any], folder: str | None) -> Path:
     env = kept["environment"]
     words = f"{env['device']} torch {env['torch'].partition('+')[0]}"
     path = home / f"{re.sub(r'[^a-z0-9.]+', '-', words.lower()).strip('-')}.json"
-    path.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return path
 
 
@@ -132,17 +152,39 @@ def problems_of(data: Any) -> Iterator[str]:
         return
     if data.get("format") != FORMAT:
         yield f"format is {data.get('format')!r}, not {FORMAT}"
-    yield from _wrong(data.get("environment"), _ENVIRONMENT, "environment")
+    environment = data.get("environment")
+    cuda = isinstance(environment, dict) and str(environment.get("meter")).startswith("cuda")
+    yield from _wrong(environment, {**_ENVIRONMENT, **(_CARD if cuda else {})}, "environment")
     cases = data.get("cases")
     if not isinstance(cases, dict):
         yield "cases is no object"
         return
     for name, case in cases.items():
-        yield from _wrong(case, {"code": str, "effect": str, "meter": str, "verdict": str, "claims": list}, name)
-        for variant in ("bad", "good") if isinstance(case, dict) and case.get("meter") else ():
-            found = case.get(variant)
-            ok = isinstance(found, dict) and found.get("status") == "ok"
-            yield from _wrong(found, _USAGE if ok else {"status": str, "message": str}, f"{name}, {variant}")
+        yield from _wrong_case(name, case)
+
+
+def _wrong_case(name: str, case: Any) -> Iterator[str]:
+    yield from _wrong(case, {"code": str, "effect": str, "meter": str, "verdict": str, "claims": list}, name)
+    if not isinstance(case, dict) or not case.get("meter"):
+        return
+    if case.get("verdict") not in WORST_FIRST:
+        yield f"{name}: there is no verdict {case.get('verdict')!r}"
+    if "figures" in case:
+        yield from _wrong_figures(name, case["figures"])
+    for variant in ("fact",) if "figures" in case else ("bad", "good"):
+        found = case.get(variant)
+        ok = isinstance(found, dict) and found.get("status") == "ok"
+        yield from _wrong(found, _USAGE if ok else {"status": str, "message": str}, f"{name}, {variant}")
+
+
+def _wrong_figures(name: str, figures: Any) -> Iterator[str]:
+    if not isinstance(figures, dict) or not figures:
+        yield f"{name}: figures is no object with a fact's figures"
+        return
+    for figure, pair in figures.items():
+        yield from _wrong(pair, {"claimed": str}, f"{name}, {figure}")
+        if isinstance(pair, dict) and not isinstance(pair.get("measured"), (int, float, type(None))):
+            yield f"{name}, {figure}: measured is {pair['measured']!r}, not a number"
 
 
 def _wrong(data: Any, keys: Mapping[str, type], where: str) -> Iterator[str]:
@@ -152,43 +194,3 @@ def _wrong(data: Any, keys: Mapping[str, type], where: str) -> Iterator[str]:
     for key, kind in keys.items():
         if not isinstance(data.get(key), kind):
             yield f"{where}: {key} is {data.get(key)!r}, not of type {kind.__name__}"
-
-
-def compared(ours: dict[str, Any], theirs: dict[str, Any]) -> list[dict[str, Any]]:
-    """One row for each variant that both have: relative errors of our figures, and what differs by more than NEAR."""
-    rows = []
-    for name, case in ours["cases"].items():
-        other = theirs["cases"].get(name)
-        for variant in ("bad", "good", "fixed"):
-            mine, recorded = case.get(variant), (other or {}).get(variant)
-            if mine and recorded and mine["status"] == recorded["status"] == "ok":
-                rows.append(_row(name, variant, case, other, mine, recorded))
-    return rows
-
-
-def _row(name: str, variant: str, case: Any, other: Any, mine: Any, recorded: Any) -> dict[str, Any]:
-    errors = {key: _error(mine[key], recorded[key]) for key in FIGURES}
-    differs = [f"{k} {mine[k]:g}, recorded {recorded[k]:g}" for k, e in errors.items() if abs(e) > NEAR]
-    if case["verdict"] != other["verdict"]:
-        differs.append(f"{case['verdict']}, recorded {other['verdict']}")
-    verdicts = case["verdict"], other["verdict"]
-    return {"case": name, "variant": variant, "errors": errors, "differs": differs, "verdicts": verdicts}
-
-
-def _error(ours: float, theirs: float) -> float:
-    """Relative to the recorded figure, but never to less than 64 KiB: bytes that nobody cares about."""
-    return (ours - theirs) / max(abs(theirs), 1 << 16)
-
-
-def closeness(rows: Sequence[dict[str, Any]]) -> str:
-    """How near our figures are to the record's, in one paragraph."""
-    if not rows:
-        return "nothing to compare: the record has none of these fixtures"
-    parts = []
-    for key in FIGURES:
-        errors = [abs(row["errors"][key]) for row in rows]
-        near = sum(error <= NEAR for error in errors) / len(errors)
-        parts.append(f"{key} within {NEAR:.0%} in {near:.0%} (median {median(errors):.1%}, worst {max(errors):.0%})")
-    cases = {row["case"]: row["verdicts"] for row in rows}
-    same = sum(a == b for a, b in cases.values())
-    return f"{len(rows)} variants: {'; '.join(parts)}. Verdict the same in {same} of {len(cases)} cases."

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from torchmemlint.verify.cases import Case
+from torchmemlint.verify.cases import FACT, Case
 from torchmemlint.verify.judge import (
     BROKEN,
     CONFIRMED,
@@ -16,6 +16,7 @@ from torchmemlint.verify.judge import (
     Outcome,
     amount_claim,
     effect_claim,
+    figure_claim,
     fix_claim,
     middle,
     result_claim,
@@ -61,7 +62,7 @@ class Verified:
 
     case: Case
     meter: str = ""
-    outcomes: dict[str, Outcome] = field(default_factory=dict)  # bad, good, fixed
+    outcomes: dict[str, Outcome] = field(default_factory=dict)  # bad, good, fixed; or fact
     claims: tuple[Claim, ...] = ()
     note: str = ""
     fixed_text: str | None = None
@@ -109,8 +110,10 @@ def _try(plan: Plan, pool: Pool, meter: str) -> dict[str, Any]:
 
 
 def verify(cases: Sequence[Case], plan: Plan, setting: Setting, pool: Pool) -> Iterator[Verified]:
-    """Every case in its order, several at a time."""
-    yield from pool.map(lambda case: verify_case(case, plan, setting, pool), cases)
+    """The fixtures in their order, several at a time, then the facts, one by one: some of them measure time."""
+    fixtures, facts = [c for c in cases if not c.figures], [c for c in cases if c.figures]
+    yield from pool.map(lambda case: verify_case(case, plan, setting, pool), fixtures)
+    yield from (verify_case(case, plan, setting, pool) for case in facts)
 
 
 def verify_case(case: Case, plan: Plan, setting: Setting, pool: Pool) -> Verified:
@@ -123,17 +126,37 @@ def verify_case(case: Case, plan: Plan, setting: Setting, pool: Pool) -> Verifie
         if predicted.verdict == CONFIRMED and predicted.meter == "virtual":
             return replace(predicted, note="predicted; only a GPU can prove it")
         unlike = [f"{c.name} {c.verdict}, {c.detail}" for c in predicted.claims if c.verdict != CONFIRMED]
-        if unlike and predicted.meter == "virtual":
+        if unlike and predicted.meter == "virtual" and predicted.verdict != BROKEN:
             return Verified(case, note=f"only a GPU can show this; the prediction says otherwise: {'; '.join(unlike)}")
     return Verified(case, note="only a GPU can show this")
 
 
 def _verified(case: Case, plan: Plan, setting: Setting, pool: Pool) -> Verified:
+    if case.figures:
+        return _verified_fact(case, plan, setting, pool)
     fixed = _fixed(case)
     texts = {"bad": case.text, "good": case.text, **({"fixed": fixed} if fixed is not None else {})}
     outcomes, meter, note = _outcomes(case, texts, plan, setting, pool)
     claims = tuple(_claims(case, outcomes, setting.real))
     return Verified(case, meter, outcomes, claims, note, fixed)
+
+
+def _verified_fact(case: Case, plan: Plan, setting: Setting, pool: Pool) -> Verified:
+    meter, note = setting.meter, ""
+    outcome = _measure(case, FACT, case.text, meter, plan, pool)
+    if meter == "virtual" and not outcome.ok and not case.device:
+        meter, note = "cpu", f"not predicted for a GPU, {outcome.message}: real CPU tensors are counted"
+        outcome = _measure(case, FACT, case.text, meter, plan, pool)
+    return Verified(case, meter, {FACT: outcome}, tuple(_figure_claims(case, outcome)), note)
+
+
+def _figure_claims(case: Case, outcome: Outcome) -> Iterator[Claim]:
+    if not outcome.ok:
+        yield Claim(FACT, BROKEN, f"{outcome.status}: {outcome.message}")
+        return
+    for name, claim in case.figures.items():
+        found = [figures[name] for figures in outcome.value or () if name in figures]
+        yield figure_claim(name, claim, found) if found else Claim(name, INCONCLUSIVE, "no such figure was measured")
 
 
 def _fixed(case: Case) -> str | None:
@@ -181,13 +204,14 @@ def _measure(case: Case, variant: str, text: str, meter: str, plan: Plan, pool: 
         "limit": plan.limit,
         "timeout": plan.timeout,
     }
-    usages, value = [], None
+    usages: list[Usage] = []
+    value: list[dict[str, Any]] | None = None
     for _ in range(1 if meter in ("virtual", "cpu") else plan.repeat):
         result = pool.run(job)
         if result["status"] != "ok":
             return Outcome(result["status"], result["message"])
         usages.append(Usage.from_dict(result["usage"]))
-        value = result["value"]
+        value = [*(value or ()), *result["value"]] if case.figures else result["value"]
     return Outcome("ok", "", middle(usages), value, tuple(usages))
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
+from torchmemlint.verify.closeness import Comparison
 from torchmemlint.verify.judge import BROKEN, CONFIRMED, INCONCLUSIVE, REFUTED, SKIPPED, figures
 from torchmemlint.verify.run import Setting, Verified, tally
 
@@ -64,6 +64,16 @@ def show(results: Sequence[Verified], setting: Setting) -> None:
 
 def _row(result: Verified) -> tuple[str, ...]:
     case, claims = result.case, {claim.name: claim for claim in result.claims}
+    if case.figures:
+        right = sum(claim.verdict == CONFIRMED for claim in result.claims)
+        return (
+            case.name,
+            "fact",
+            f"{right} of {len(case.figures)} figures" if result.meter else "",
+            "",
+            "",
+            result.verdict,
+        )
     bad, good, fixed = (result.outcomes.get(v) for v in ("bad", "good", "fixed"))
     shown = figures(case.effect, bad.usage, good.usage) if bad and good and bad.ok and good.ok else ""
     mended = claims["fix"].verdict if "fix" in claims else "no fix" if fixed is None else ""
@@ -101,14 +111,16 @@ def markdown(results: Sequence[Verified], setting: Setting) -> str:
     return "\n".join([*lines, "", summary(results), ""])
 
 
-def show_comparison(rows: Sequence[dict[str, Any]]) -> None:
+def show_comparison(found: Comparison) -> None:
     """What differs from a record, and how close the rest is."""
     from rich.console import Console
 
-    from torchmemlint.verify.records import closeness
+    from torchmemlint.verify.closeness import closeness
 
     console = Console(markup=False, emoji=False, highlight=False, width=None if sys.stdout.isatty() else 160)
-    for row in rows:
-        if row["differs"]:
-            console.print(f"{row['case']} {row['variant']}: {'; '.join(row['differs'])}", style="yellow")
-    console.print(closeness(rows))
+    for row in found.rows:
+        if row.differs:
+            console.print(f"{row.case} {row.variant}: {'; '.join(row.differs)}", style="yellow")
+    for name, (ours, theirs) in found.otherwise.items():
+        console.print(f"{name}: {ours}, recorded {theirs}", style="bold red")
+    console.print(closeness(found))

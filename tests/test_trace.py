@@ -214,6 +214,7 @@ def test_library_code_is_not_the_users() -> None:
     assert not is_users(json.__file__)
     assert not is_users(pytest.__file__)
     assert not is_users("<frozen importlib._bootstrap>")
+    assert not is_users("/opt/another/lib/python3.12/site-packages/torch/nn/modules/linear.py")
 
 
 def test_a_line_that_only_keeps_is_led_back_to_what_it_keeps(tmp_path: Path) -> None:

@@ -124,12 +124,12 @@ def test_figures_are_exact(run: tuple[str, int, dict[str, Any], str]) -> None:
 @pytest.mark.parametrize("fixture", ["TML101/list_append", "TML201/validation_loop", "TML503/deepcopy_of_state"])
 def test_a_shipped_fixture_turned_round_is_refuted(fixture: str, tmp_path: Path) -> None:
     """Growth, peak and what is held: with bad and good exchanged, no effect is left to confirm."""
-    code, _, stem = fixture.partition("/")
-    (case,) = (case for case in gather([code]) if case.path.stem == stem)
+    rule, _, stem = fixture.partition("/")
+    (case,) = (case for case in gather([rule]) if case.path.stem == stem)
     turned = (
         case.text.replace("def bad(", "def kept(").replace("def good(", "def bad(").replace("def kept(", "def good(")
     )
-    (tmp_path / "turned.py").write_text(turned, encoding="utf-8")
+    (tmp_path / "turned.py").write_text(turned.replace('DEVICE = "cuda"\n', ""), encoding="utf-8")
     code, data, text = verify("turned.py", "--device", "virtual", cwd=tmp_path)
     assert code == 1, text
     claims = {claim["name"]: claim["verdict"] for claim in data["cases"]["turned"]["claims"]}

@@ -61,7 +61,7 @@ def pool() -> Iterator[Pool]:
 def run(folder: Path, text: str, meter: str, pool: Pool) -> Verified:
     path = folder / "mine.py"
     path.write_text(text, encoding="utf-8")
-    plan = Plan(meter, timeout=20.0, limit=1 << 30)
+    plan = Plan(meter, timeout=10.0, limit=1 << 30)
     (found,) = verify([read(path)], plan, Setting(meter, {**ENVIRONMENT, "meter": meter}), pool)
     return found
 
@@ -96,7 +96,7 @@ def test_facts_come_after_the_fixtures_and_have_a_name() -> None:
     assert [case.name for case in facts][:1] == ["facts/cached_blocks"]
     assert all(case.figures and not case.code for case in facts)
     assert gather([])[-len(facts) :] == facts
-    with pytest.raises(CaseError, match=r"no fixture belongs to `fact`.*facts"):
+    with pytest.raises(CaseError, match=r"no fixture belongs to `fact`.*FACTS"):
         gather(["fact"])
 
 

@@ -101,7 +101,7 @@ def _of_code(word: str) -> list[Case]:
     if not chosen:
         from torchmemlint.config import nearest
 
-        names = [FACTS, *(folder.name.partition("-")[0] for folder in folders())]
+        names = [FACTS.upper(), *(folder.name.partition("-")[0] for folder in folders())]
         raise CaseError(f"no fixture belongs to `{word}`, and there is no such file{nearest(word.upper(), names)}")
     return [case for folder in chosen for case in in_folder(folder)]
 

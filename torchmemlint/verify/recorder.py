@@ -32,6 +32,7 @@ Lines = tuple[str, ...]  # "file:line" of the user's frames, innermost first
 _own = os.path.dirname(os.path.abspath(__file__))
 _paths = [sysconfig.get_paths()[kind] for kind in ("stdlib", "platstdlib", "purelib", "platlib")]
 _paths += [*getattr(site, "getsitepackages", list)(), site.getusersitepackages(), _own]
+_installed = ("/site-packages/", "/dist-packages/")  # also where another environment's packages are seen
 _library = tuple({os.path.realpath(path) + os.sep for path in _paths})
 
 
@@ -76,7 +77,10 @@ def start(torch: Any) -> None:
 
 def is_users(path: str) -> bool:
     """Is it a file of the program, not of Python or an installed package?"""
-    return not path.startswith("<") and not os.path.realpath(path).startswith(_library)
+    if path.startswith("<"):
+        return False
+    real = os.path.realpath(path)
+    return not real.startswith(_library) and not any(name in real.replace("\\", "/") for name in _installed)
 
 
 class Account:

@@ -158,7 +158,7 @@ def test_codes_and_prefixes_name_fixtures() -> None:
     assert {case.code for case in one} == {"TML101"}
     assert {case.code for case in family} >= {"TML101", "TML102"}
     assert len(everything) > len(family) > len(one)
-    assert all(case.effect for case in everything), "every fixture claims something"
+    assert all(case.effect or case.figures for case in everything), "every fixture and every fact claims something"
 
 
 def test_a_set_up_that_can_not_measure_is_told(tmp_path: Path) -> None:

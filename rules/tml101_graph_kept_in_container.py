@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from torchmemlint.api import RUNS, Finding, Rule, Severity, on
 from torchmemlint.flow.events import HolderClosed
-from torchmemlint.flow.keeping import STORING
+from torchmemlint.index.marks import COLLECTS, GRAPHS, KEEPERS, KEEPS
 
 from ._kept import verdicts
 
@@ -36,7 +36,8 @@ class GraphKeptInContainer(Rule):
     code = "TML101"
     name = "graph-kept-in-container"
     severity = Severity.ERROR
-    words = STORING
+    words = frozenset({COLLECTS, KEEPERS})
+    needs = (frozenset({GRAPHS, KEEPS, "backward", "requires_grad", "requires_grad_", "Parameter"}),)
     roles = RUNS
 
     @on(HolderClosed)

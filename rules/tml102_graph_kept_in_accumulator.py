@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from torchmemlint.api import RUNS, Finding, Rule, Severity, on
 from torchmemlint.flow.events import HolderClosed
-from torchmemlint.flow.keeping import STORING
-from torchmemlint.index.model import STORES
+from torchmemlint.index.marks import COLLECTS, KEEPERS, TOTAL
 
 from ._kept import verdicts
 
@@ -35,7 +34,7 @@ class GraphKeptInAccumulator(Rule):
     code = "TML102"
     name = "graph-kept-in-accumulator"
     severity = Severity.ERROR
-    words = STORING | {STORES}
+    words = frozenset({COLLECTS, KEEPERS, TOTAL})
     roles = RUNS
 
     @on(HolderClosed)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.flow.events import HolderClosed
-from torchmemlint.index.model import STORES
+from torchmemlint.index.marks import ATTRIBUTE
 
 from ._kept import verdicts
 
@@ -35,7 +35,7 @@ class ActivationKeptOnSelf(Rule):
     code = "TML103"
     name = "activation-kept-on-self"
     severity = Severity.WARNING
-    words = frozenset({STORES})
+    words = frozenset({ATTRIBUTE})
     roles = frozenset({"forward", "function"})
 
     @on(HolderClosed)

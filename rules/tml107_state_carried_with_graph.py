@@ -9,7 +9,7 @@ from torchmemlint.flow.cycles import Course
 from torchmemlint.flow.events import FunctionClosed
 from torchmemlint.flow.recurrence import Carried, looped, rebuilt, stored
 from torchmemlint.flow.values import Kind
-from torchmemlint.index.model import STORES
+from torchmemlint.index.marks import ATTRIBUTE, LOOPS
 
 
 class StateCarriedWithGraph(Rule):
@@ -40,7 +40,8 @@ class StateCarriedWithGraph(Rule):
     code = "TML107"
     name = "state-carried-with-graph"
     severity = Severity.ERROR
-    words = frozenset({STORES, "backward", "parameters", "named_parameters"})
+    words = frozenset({ATTRIBUTE, "backward", "parameters", "named_parameters"})
+    needs = (frozenset({ATTRIBUTE, LOOPS}),)
     roles = frozenset({"module", "forward", "function"})
 
     @on(FunctionClosed)

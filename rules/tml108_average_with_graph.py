@@ -8,7 +8,7 @@ from torchmemlint.flow.cycles import Course
 from torchmemlint.flow.events import FunctionClosed
 from torchmemlint.flow.recurrence import Carried, stored, updates
 from torchmemlint.flow.values import Fact
-from torchmemlint.index.model import STORES
+from torchmemlint.index.marks import ATTRIBUTE, LOOPS
 
 
 class AverageWithGraph(Rule):
@@ -38,7 +38,8 @@ class AverageWithGraph(Rule):
     code = "TML108"
     name = "average-with-graph"
     severity = Severity.ERROR
-    words = frozenset({STORES, "parameters", "named_parameters"})
+    words = frozenset({ATTRIBUTE, "parameters", "named_parameters"})
+    needs = (frozenset({ATTRIBUTE, LOOPS}),)
     roles = frozenset({"module", "forward", "function"})
 
     @on(FunctionClosed)

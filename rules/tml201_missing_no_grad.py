@@ -11,6 +11,7 @@ from torchmemlint.flow.endings import dropped
 from torchmemlint.flow.events import ForwardClosed, FunctionClosed
 from torchmemlint.flow.graph import Mode, Op, Sink, closure, downstream, fact
 from torchmemlint.flow.values import Fact
+from torchmemlint.index.marks import LOOPS, RUNS_MODULES
 
 WANTED = frozenset({Sink.BACKWARD, Sink.RETURNED, Sink.YIELDED, Sink.ATTRIBUTE, Sink.GLOBAL})
 
@@ -39,9 +40,13 @@ class MissingNoGrad(Rule):
     code = "TML201"
     name = "missing-no-grad"
     severity = Severity.WARNING
-    words = frozenset(
-        "eval item argmax cpu numpy tolist detach data max topk float int print norm mean sum save save_image "
-        "for while".split()
+    words = frozenset({RUNS_MODULES, "eval"})
+    needs = (
+        frozenset(
+            "eval item argmax cpu numpy tolist detach data max topk float int print norm mean sum save "
+            "save_image".split()
+        )
+        | {LOOPS},
     )
     roles = RUNS
 

@@ -10,6 +10,7 @@ from torchmemlint.fixes import Plan, spell, wrap_in_with
 from torchmemlint.flow.endings import at_once, dropped, single_row, trains
 from torchmemlint.flow.events import ForwardClosed
 from torchmemlint.flow.graph import Op
+from torchmemlint.index.marks import RUNS_MODULES
 
 
 class ForwardThenDetach(Rule):
@@ -42,7 +43,10 @@ class ForwardThenDetach(Rule):
     name = "forward-then-detach"
     severity = Severity.WARNING
     words = frozenset("detach data item cpu numpy tolist no_grad float print log append save_image backward".split())
-    needs = (frozenset("backward step zero_grad manual_backward scale autograd".split()),)
+    needs = (
+        frozenset({RUNS_MODULES}),
+        frozenset("backward step zero_grad manual_backward scale autograd".split()),
+    )
     roles = RUNS
 
     @on(ForwardClosed)

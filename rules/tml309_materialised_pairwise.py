@@ -9,6 +9,7 @@ from torchmemlint.flow.graph import Op
 from torchmemlint.flow.layout import broadcast_against, units
 from torchmemlint.flow.patterns import back, bare, maker, number, only_reader, operands, sign
 from torchmemlint.flow.values import Value
+from torchmemlint.index.marks import NEW_AXIS
 
 EVEN = frozenset({"pow", "square", "abs", "norm"})
 SUMS = frozenset({"sum", "mean", "norm", "linalg.norm", "linalg.vector_norm"})
@@ -44,7 +45,7 @@ class MaterialisedPairwise(Rule):
     severity = Severity.WARNING
     words = frozenset({"sum", "mean", "norm", "vector_norm", "cosine_similarity", "pairwise_distance"})
     roles = frozenset({"module", "forward", "function"})
-    needs = (frozenset("unsqueeze expand expand_as broadcast_to None newaxis view reshape".split()),)
+    needs = (frozenset({NEW_AXIS, *"unsqueeze expand expand_as broadcast_to newaxis view reshape".split()}),)
 
     @on(OpClosed, "arith", "torch.sub", "torch.mul")
     def computed(self, event: OpClosed) -> Iterator[Finding]:

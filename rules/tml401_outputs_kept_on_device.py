@@ -6,6 +6,7 @@ from torchmemlint.api import RUNS, Finding, Rule, Severity, on
 from torchmemlint.fixes import Plan, call_method
 from torchmemlint.flow.collecting import Collected, End, collected, collected_by_callee
 from torchmemlint.flow.events import OpClosed
+from torchmemlint.index.marks import COLLECTS, GRAPHS, KEEPERS
 
 
 class OutputsKeptOnDevice(Rule):
@@ -34,7 +35,8 @@ class OutputsKeptOnDevice(Rule):
     code = "TML401"
     name = "outputs-kept-on-device"
     severity = Severity.WARNING
-    words = frozenset("append extend update add for put insert appendleft".split())
+    words = frozenset({COLLECTS, KEEPERS})
+    needs = (frozenset({GRAPHS}),)
     roles = RUNS
 
     @on(OpClosed, "literal.list", "literal.dict", "literal.set", "comprehension", "load", "?call", "construct")

@@ -59,6 +59,7 @@ class DeadGraphStillBound(Rule):
     name = "dead-graph-still-bound"
     severity = Severity.WARNING
     words = frozenset("backward eval inference_mode no_grad step model clone einsum matmul bmm".split())
+    loud = (frozenset("backward manual_backward zero_grad step train fit".split()),)
 
     @on(FunctionClosed)
     def check(self, event: FunctionClosed) -> Iterator[Finding]:

@@ -13,6 +13,7 @@ from torchmemlint.flow.graph import Sink, Store, fact, written
 from torchmemlint.flow.keeping import holder_kind, outlives
 from torchmemlint.flow.narrowing import Narrowed, Share, kept_whole, narrowed, of_forward
 from torchmemlint.flow.values import Fact, Kind, Value
+from torchmemlint.index.marks import ATTRIBUTE, COLLECTS, GRAPHS, SLICES
 
 LASTING = frozenset({Sink.ATTRIBUTE, Sink.GLOBAL})
 WRITERS = frozenset({"torch.save", "pickle.dump", "joblib.dump"})
@@ -46,7 +47,10 @@ class ViewKeepsStorage(Rule):
     code = "TML403"
     name = "view-keeps-storage"
     severity = Severity.WARNING
-    words = frozenset("append extend insert add update self save put for".split())
+    words = frozenset({ATTRIBUTE, COLLECTS, "save"})
+    needs = (frozenset({COLLECTS, SLICES, *"select narrow split chunk unbind tensor_split".split()}),)
+    loud = (frozenset({GRAPHS}),)
+    roles = frozenset({"module", "forward", "function"})
 
     @on(OpClosed, "literal.list", "literal.dict", "comprehension", "load", "?call")
     def check(self, event: OpClosed) -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchmemlint.findings import Diagnostic, Finding, Fix, Location, Place, Related, Severity
@@ -15,7 +15,7 @@ from torchmemlint.registry import Rule
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
-    from torchmemlint.index.model import FunctionInfo
+    from torchmemlint.index.model import FileIndex, FunctionInfo
 
 Subscription = tuple[Rule, str]
 
@@ -23,8 +23,10 @@ Subscription = tuple[Rule, str]
 class Checker:
     """The rules bound to a program."""
 
-    def __init__(self, program: Program, rules: Sequence[Rule]) -> None:
+    def __init__(self, program: Program, rules: Sequence[Rule], quiet: Collection[str] = ()) -> None:
+        """`quiet`: codes of rules whose hints nobody sees."""
         self.program = program
+        self.quiet = frozenset(quiet)
         self.rules = rules
         self._by_event: dict[type[Event], list[Subscription]] = {}
         self._by_operation: dict[str, list[Subscription]] = {}
@@ -41,7 +43,7 @@ class Checker:
         index = self.program.project.files[path]
         found: dict[tuple[str, int, int], Diagnostic] = {}
         for info in index.functions.values():
-            active = frozenset(rule.code for rule in self.rules if rule.matters(info, index))
+            active = self._active(info, index)
             if not active:
                 continue
             for diagnostic in self._function(info, active):
@@ -49,6 +51,12 @@ class Checker:
                 if diagnostic.filename == path and key not in found:
                     found[key] = diagnostic
         return sorted(found.values())
+
+    def _active(self, info: FunctionInfo, index: FileIndex) -> frozenset[str]:
+        """The codes of the rules that may find something in a function."""
+        words = self.program.project.marks(info)
+        matters = (rule for rule in self.rules if rule.matters(info, index, words, rule.code not in self.quiet))
+        return frozenset(rule.code for rule in matters)
 
     def _function(self, info: FunctionInfo, active: frozenset[str]) -> Iterator[Diagnostic]:
         try:

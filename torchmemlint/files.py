@@ -216,7 +216,8 @@ def analysis(project: ProjectIndex, rules: Sequence[Rule], config: Config, texts
     program = Program(project, frozenset(config.no_grad_functions))
     for text in texts.values():
         program.provide(text)
-    return Checker(program, rules)
+    selection = Selection(config)
+    return Checker(program, rules, [rule.code for rule in rules if not selection.hints(rule.code)])
 
 
 @dataclass

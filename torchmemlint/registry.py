@@ -52,9 +52,11 @@ class Rule:
     severity: ClassVar[Severity] = Severity.WARNING
     words: ClassVar[frozenset[str]] = frozenset()
     """A function can matter to the rule only if one of these identifiers occurs in it; empty: taken from the
-    subscribed operations (the part after the last dot). STORES stands for a store into an attribute."""
+    subscribed operations (the part after the last dot). Pseudo-words of `index.marks` stand for forms of code."""
     needs: ClassVar[tuple[frozenset[str], ...]] = ()
     """Further groups of identifiers: one of each must occur in the function too."""
+    loud: ClassVar[tuple[frozenset[str], ...]] = ()
+    """Such groups for findings above hint: where hints are hidden, other functions need not be looked at."""
     file_words: ClassVar[frozenset[str]] = frozenset()
     """One of these must occur somewhere in the file; empty: no such condition."""
     roles: ClassVar[frozenset[str]] = ROLES
@@ -77,13 +79,14 @@ class Rule:
         return cls.words or frozenset(named)
 
     @classmethod
-    def matters(cls, info: FunctionInfo, file: FileIndex) -> bool:
-        """Can the rule find something in this function? Decided by words alone, before anything is parsed."""
-        words = info.words
+    def matters(cls, info: FunctionInfo, file: FileIndex, words: frozenset[str], hints: bool = True) -> bool:
+        """Can the rule find something in this function? Decided by its words and pseudo-words alone, before anything
+        is parsed; `hints`: is a hint worth it?"""
         return (
             not words.isdisjoint(cls.triggers())
             and role(info) in cls.roles
             and not any(words.isdisjoint(group) for group in cls.needs)
+            and (hints or not any(words.isdisjoint(group) for group in cls.loud))
             and not (cls.file_words and file.words.isdisjoint(cls.file_words))
         )
 

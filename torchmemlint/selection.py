@@ -52,17 +52,18 @@ class Selection:
 
     def wants(self, rule: type[Rule]) -> bool:
         """Can any finding of the rule be shown? One that only hints need not run where hints are hidden."""
-        quiet = rule.severity is Severity.HINT and not self.config.hints and not _strength(rule.code, self._asked)
-        return self.runs(rule.code) and not quiet
+        return self.runs(rule.code) and (rule.severity is not Severity.HINT or self.hints(rule.code))
+
+    def hints(self, code: str) -> bool:
+        """Are hints of this code shown: because its code was asked for, or `hints` is on?"""
+        return self.config.hints or bool(_strength(code, self._asked))
 
     def shows(self, diagnostic: Diagnostic) -> bool:
         """Is this finding reported? Hints are when their code was asked for, or `hints` is on."""
         code = diagnostic.code
         if not self.runs(code) or self._ignored_in_file(diagnostic.filename, code):
             return False
-        if diagnostic.severity is not Severity.HINT or self.config.hints:
-            return True
-        return bool(_strength(code, self._asked))
+        return diagnostic.severity is not Severity.HINT or self.hints(code)
 
     def _ignored_in_file(self, filename: str, code: str) -> bool:
         entries = self.config.per_file_ignores

@@ -15,10 +15,8 @@ from torchmemlint.flow.values import Fact, Kind, Value
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
 
-STORING = frozenset(
-    "append extend insert add update setdefault appendleft extendleft put put_nowait push heappush for while".split()
-)
-"""Words of functions that fill something again and again: a call in such a one says itself what its callee keeps."""
+STORING = frozenset({COLLECTS, KEEPERS})
+"""Marks of functions that are looked at themselves: a call in such a one says what its callee keeps."""
 LEAVES = frozenset({"parameter", "torch.requires_grad_", "torch.tensor", "torch.zeros", "torch.ones", "torch.randn"})
 LOCAL = frozenset(
     {"literal.list", "literal.dict", "literal.set", "comprehension", "?call", "read", "copy", "construct"}
@@ -77,7 +75,7 @@ def _is_told_at_calls(flow: FunctionFlow, store: Store) -> bool:
         kept.place.node is store.op.node and holder is not None and any(fact(a.value) is Fact.YES for a in given)
         for site in flow.program.callers.sites(flow.info).calls
         for kept, holder, given in site.op.kept
-        if flow.program.path_of(holder) != "self" and not STORING.isdisjoint(site.flow.info.words)
+        if flow.program.path_of(holder) != "self" and not STORING.isdisjoint(flow.program.project.marks(site.flow.info))
     )
 
 

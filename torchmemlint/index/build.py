@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import gc
 import re
+import sys
 import warnings
 from collections.abc import Iterator, Sequence
 
 from torchmemlint.index.model import ClassInfo, FileIndex, FunctionInfo, Parameter
 from torchmemlint.index.modules import module_name
 from torchmemlint.index.names import Names, split_lines, words_of, written
+from torchmemlint.index.sketch import Surroundings, sketch
 from torchmemlint.index.walk import (
     FUNCTION,
     Collected,
@@ -84,7 +86,7 @@ def _index(source: Source, module: str, is_package: bool) -> FileIndex:
             found.imports.setdefault(name, target)
     maker = _Maker(source.path, module, lines, found)
     functions, classes = maker.infos(words)
-    body = maker.module_body()
+    body = maker.module_body(tree.body)
     return FileIndex(
         path=source.path,
         module=module,
@@ -120,6 +122,11 @@ def _words(node: FunctionNode | ast.ClassDef, lines: Sequence[str]) -> frozenset
     if isinstance(node, ast.ClassDef):
         return frozenset()
     above, below = lines[first_line(node) - 1 : node.lineno - 1], lines[node.lineno : node.end_lineno]
+    text = node.body[0]
+    if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant) and isinstance(text.value.value, str):
+        first, last = text.lineno, text.end_lineno or text.lineno
+        if first > node.lineno and last - first > 1:  # its lines but for the first and the last, which may hold more
+            below = [*below[: first - node.lineno], *below[last - 1 - node.lineno :]]
     return words_of("\n".join([*above, _after_name(lines[node.lineno - 1]), *below]))
 
 
@@ -129,6 +136,9 @@ class _Maker:
     def __init__(self, path: str, module: str, lines: Sequence[str], found: Collected) -> None:
         self.path, self.module, self.lines, self.found = path, module, lines, found
         self.names = Names(module, found.imports, found.bound, lines)
+        known = frozenset(definition.node.name for definition in found.definitions)
+        assigned = frozenset(name for name, _ in found.assigned)
+        self.file = Surroundings(found.imports, known, assigned)
 
     def infos(self, words: Sequence[frozenset[str]]) -> tuple[dict[str, FunctionInfo], dict[str, ClassInfo]]:
         """Functions and classes by id. The first of several definitions with one name has the plain id."""
@@ -174,7 +184,17 @@ class _Maker:
             is_async=isinstance(node, ast.AsyncFunctionDef),
             is_generator="yield" in words and _yields(node),
             words=words,
+            marks=frozenset(map(sys.intern, self._marks(definition, node))),
         )
+
+    def _marks(self, definition: Definition, node: FunctionNode) -> set[str]:
+        """The pseudo-words of a function; a constructor is given none: what it keeps are modules and settings."""
+        if definition.owner is None:
+            return sketch(node.body, node.args, self.file, False)
+        if node.name == "__init__":
+            return set()
+        static = any(written(d) == "staticmethod" for d in node.decorator_list)
+        return sketch(node.body, node.args, self.file, not static)
 
     def _parameters(self, args: ast.arguments) -> Iterator[Parameter]:
         positional = [*args.posonlyargs, *args.args]
@@ -216,7 +236,7 @@ class _Maker:
             return self.found.shadowed[own]
         return self.names.name(node)
 
-    def module_body(self) -> FunctionInfo:
+    def module_body(self, body: Sequence[ast.stmt]) -> FunctionInfo:
         """The module's own code as a function. Its words are those outside function bodies; names that are only
         defined or imported there do not count: they would make each module a caller of all its functions."""
         lines = list(self.lines)
@@ -228,11 +248,11 @@ class _Maker:
         for definition in self.found.definitions:
             node = definition.node
             if not isinstance(node, ast.ClassDef):
-                body = statement_line(node.body[0]) - 1
-                lines[body] = lines[body].encode()[: node.body[0].col_offset].decode()  # a signature may end there
+                row = statement_line(node.body[0]) - 1
+                lines[row] = lines[row].encode()[: node.body[0].col_offset].decode()  # a signature may end there
                 lines[node.lineno - 1] = _after_name(lines[node.lineno - 1])
-                kept += lines[at : body + 1]
-                at = max(at, node.end_lineno or body)
+                kept += lines[at : row + 1]
+                at = max(at, node.end_lineno or row)
             else:
                 lines[node.lineno - 1] = _after_name(lines[node.lineno - 1])
         kept += lines[at:]
@@ -248,6 +268,7 @@ class _Maker:
             end_line=max(1, len(self.lines) - (not self.lines[-1])),
             column=0,
             words=words_of("\n".join(kept)),
+            marks=frozenset(map(sys.intern, sketch(body, None, self.file, False))),
         )
 
     def constructed(self) -> dict[str, str]:

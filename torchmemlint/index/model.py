@@ -6,9 +6,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-STORES = "@stores"
-"""Stands among a function's words where a line looks like a store into an attribute."""
-
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
@@ -40,7 +37,10 @@ class FunctionInfo:
     returns: str | None = None
     is_async: bool = False
     is_generator: bool = False
-    words: frozenset[str] = frozenset()  # every identifier in its text, comments and strings too, but for its own `def`
+    words: frozenset[str] = (
+        frozenset()
+    )  # every identifier in its text, comments too, but for its own `def` and docstring
+    marks: frozenset[str] = frozenset()  # pseudo-words, see `marks`
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,7 @@ import sys
 import unicodedata
 from collections.abc import Sequence
 
-from torchmemlint.index.model import STORES
-
 _WORD = re.compile(r"[^\W\d]\w*")
-_STORE = re.compile(
-    r"\w\.\w+(?:\[[^\]\n]*\])*\s*(?:(?::[^=\n]+)?[-+*/|&@]?=(?!=)"
-    r"|\.(?:append|add|update|extend|insert|setdefault|appendleft|put)\b)|\bsetattr\b|^\s*[\w.]+\[[^\n=]*\]\s*[-+*/]?=(?!=)|^\s*\w+\.\w+\s*,[^=\n()]*=(?!=)",
-    re.MULTILINE,
-)
 _BREAK = re.compile(r"\r\n|\r|\n")
 _TRANSPARENT = frozenset({"Optional", "Annotated", "Final", "ClassVar"})
 
@@ -23,8 +16,6 @@ _TRANSPARENT = frozenset({"Optional", "Annotated", "Final", "ClassVar"})
 def words_of(text: str) -> frozenset[str]:
     """Every identifier that occurs in `text`, comments and strings included: a superset, to prefilter with."""
     found = set(_WORD.findall(text))
-    if _STORE.search(text):
-        found.add(STORES)
     if not text.isascii():  # Python compares identifiers in this form
         found = {unicodedata.normalize("NFKC", word) for word in found}
     return frozenset(map(sys.intern, found))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from torchmemlint.flow.values import Fact
 from torchmemlint.index.bases import is_module_base
+from torchmemlint.index.marks import CALLS, KEEPERS, KEEPS
 from torchmemlint.index.model import ClassInfo, FileIndex, FunctionInfo
 from torchmemlint.index.resolve import Resolver, Target, folder_of
 
@@ -29,6 +30,7 @@ class ProjectIndex:
     def _reset(self) -> None:
         self._resolver: Resolver | None = None
         self._homes: dict[str, FileIndex] | None = None
+        self._keepers: frozenset[str] | None = None
         self._mentions: dict[str, list[FunctionInfo]] = {}
         self._children: dict[tuple[str, str], list[ClassInfo]] | None = None
         self._orders: dict[tuple[str, str], tuple[list[ClassInfo], frozenset[str]]] = {}
@@ -252,6 +254,24 @@ class ProjectIndex:
                 if other in parent:
                     parent[root(other)] = root(path)
         return {path: root(path) for path in self.files}
+
+    def marks(self, info: FunctionInfo) -> frozenset[str]:
+        """The words and pseudo-words of a function, with those that only the linked project tells."""
+        if self._keepers is None:
+            self._keepers = frozenset(self._keeping())
+        words = info.words | info.marks
+        return words if words.isdisjoint(self._keepers) else words | {KEEPERS}
+
+    def _keeping(self) -> Iterator[str]:
+        """Names under which functions are called that may keep their arguments."""
+        for file in self.files.values():
+            for info in file.functions.values():
+                if KEEPS not in info.marks or not info.name:
+                    continue
+                if info.name not in _CALLED_BY_CLASS:
+                    yield CALLS + info.name
+                elif info.owner is not None:
+                    yield file.classes[info.owner].name
 
     # callers
 

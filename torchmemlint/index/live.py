@@ -1,0 +1,246 @@
+"""Through which names an expression is live: may its value be a tensor, or hold one?"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from torchmemlint.index.marks import CALLS, COLLECTS, GRAPHS, LOOPS, NEW_AXIS, RUNS_MODULES, SLICES, TOTAL
+from torchmemlint.knowledge import tensor_method
+
+if TYPE_CHECKING:
+    from torchmemlint.index.sketch import Sketch
+
+Names = frozenset[str]
+LIVE: Names = frozenset({"*"})  # live whatever the names are
+DEAD: Names = frozenset()
+
+SIZES = frozenset("shape device dtype ndim requires_grad is_cuda training __name__ __class__ nbytes".split())
+PLAIN_CALLS = frozenset(
+    "int float str len bool range isinstance issubclass print repr type hasattr id callable open round input hash ord "
+    "chr format bin hex divmod super property dir vars".split()
+)
+PASSING_CALLS = frozenset(
+    "list tuple dict set frozenset sorted reversed zip enumerate map filter max min abs next iter getattr".split()
+)
+PLAIN_METHODS = frozenset(
+    "item tolist size dim numel numpy element_size stride storage_offset data_ptr get_device format join split rsplit "
+    "strip lstrip rstrip lower upper startswith endswith encode decode splitlines title isdigit exists mkdir is_file "
+    "is_dir keys nelement is_floating_point is_contiguous parse_args add_argument".split()
+)
+PASSING_METHODS = frozenset(
+    "backward step zero_grad parameters named_parameters modules named_modules children named_children buffers train "
+    "eval state_dict load_state_dict register_buffer register_parameter apply named_buffers appendleft extendleft "
+    "popleft put put_nowait".split()
+).union(*(dir(kind) for kind in (str, bytes, list, dict, set, frozenset, tuple, int, float)))
+"""Of modules and Python's own types: they give no more than what they are called on and with holds."""
+RUNNERS = frozenset(
+    "functional_call checkpoint checkpoint_sequential data_parallel parallel_apply compile vmap".split()
+)
+"""Functions of torch that run a module which they are given."""
+PLAIN_MODULES = (sys.stdlib_module_names - {"copy", "collections", "functools", "itertools"}) | frozenset(
+    "numpy tqdm yaml PIL cv2 matplotlib pandas scipy sklearn requests wandb".split()
+)
+
+
+def dotted(node: ast.AST) -> str | None:
+    """`a.b.c` for a chain of names."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else None
+
+
+def root(node: ast.expr) -> str | None:
+    """The name that a chain of attributes, items and calls starts from."""
+    while True:
+        if isinstance(node, (ast.Attribute, ast.Subscript)):
+            node = node.value
+        elif isinstance(node, ast.Call):
+            node = node.func
+        else:
+            return node.id if isinstance(node, ast.Name) else None
+
+
+def _nothing(s: Sketch, node: ast.expr) -> Names:
+    return DEAD
+
+
+def _name(s: Sketch, node: ast.Name) -> Names:
+    return frozenset({node.id})
+
+
+def _attribute(s: Sketch, node: ast.Attribute) -> Names:
+    if node.attr in SIZES:
+        s.read(node.value)
+        return DEAD
+    if isinstance(node.value, ast.Name):
+        name = node.value.id
+        return LIVE if name == s.own else DEAD if name in s.imports and name not in s.bound else frozenset({name})
+    return s.read(node.value)
+
+
+def _subscript(s: Sketch, node: ast.Subscript) -> Names:
+    through = s.read(node.value)
+    index = node.slice
+    if not isinstance(index, ast.Name):
+        s.mark(SLICES, through)
+        parts = index.elts if isinstance(index, ast.Tuple) else (index,)
+        if any(isinstance(part, ast.Constant) and part.value is None for part in parts):
+            s.marks.add(NEW_AXIS)
+    s.read(index)
+    return through
+
+
+def _compare(s: Sketch, node: ast.Compare) -> Names:
+    through = s.children(node)
+    plain = isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn))
+    return DEAD if plain else through
+
+
+def _unary(s: Sketch, node: ast.UnaryOp) -> Names:
+    through = s.read(node.operand)
+    return DEAD if isinstance(node.op, ast.Not) else through
+
+
+def _arithmetic(s: Sketch, node: ast.BinOp) -> Names:
+    through = s.read(node.left) | s.read(node.right)
+    text = isinstance(node.left, ast.JoinedStr) or (
+        isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)
+    )
+    return DEAD if text else through
+
+
+def _comprehension(s: Sketch, node: Any) -> Names:
+    s.marks.add(LOOPS)
+    for part in node.generators:
+        s.bind(part.target, s.read(part.iter))
+        for test in part.ifs:
+            s.read(test)
+    if isinstance(node, ast.DictComp):
+        through = s.read(node.key) | s.read(node.value)
+    else:
+        through = s.read(node.elt)
+    if not isinstance(node, ast.GeneratorExp):
+        s.mark(COLLECTS, through)
+    return through
+
+
+def _yield(s: Sketch, node: Any) -> Names:
+    s.read(node.value)
+    return LIVE
+
+
+def _lambda(s: Sketch, node: ast.Lambda) -> Names:
+    for arg in ast.walk(node.args):
+        if isinstance(arg, ast.arg):
+            s.bound[arg.arg] = LIVE
+    s.read(node.body)
+    return DEAD
+
+
+def _walrus(s: Sketch, node: ast.NamedExpr) -> Names:
+    through = s.read(node.value)
+    s.bind(node.target, through)
+    return through
+
+
+def _call(s: Sketch, node: ast.Call) -> Names:
+    arguments = DEAD
+    for argument in node.args:
+        arguments |= s.read(argument)
+    for keyword in node.keywords:
+        arguments |= s.read(keyword.value)
+    if isinstance(node.func, ast.Name):
+        s.mark(CALLS + node.func.id, arguments)
+        return _function(s, node.func.id, arguments)
+    if isinstance(node.func, ast.Attribute):
+        s.mark(CALLS + node.func.attr, arguments)
+        return _method(s, node.func, arguments)
+    s.marks.update((RUNS_MODULES, GRAPHS))
+    s.read(node.func)
+    return LIVE
+
+
+def _function(s: Sketch, name: str, arguments: Names) -> Names:
+    """A call of a name."""
+    if name in s.bound or name in s.globals:
+        s.marks.update((RUNS_MODULES, GRAPHS))
+        return LIVE
+    if name in PLAIN_CALLS:
+        return DEAD
+    if name in PASSING_CALLS or name == "sum":
+        if name == "sum":
+            s.mark(TOTAL, arguments)
+        return arguments
+    target = s.imports.get(name)
+    if target is not None and target.partition(".")[0] in PLAIN_MODULES:
+        return DEAD
+    if (target is None and name not in s.known) or name in RUNNERS:
+        s.marks.add(RUNS_MODULES)
+    if target is None or not target.startswith("torch.") or name in RUNNERS:
+        s.marks.add(GRAPHS)
+    if name[:1].isupper() and not name.isupper():
+        return arguments  # an object holds what it is made of
+    return LIVE
+
+
+def _method(s: Sketch, func: ast.Attribute, arguments: Names) -> Names:
+    """A call of an attribute."""
+    name, base = func.attr, func.value
+    if isinstance(base, ast.Name) and base.id in s.imports and base.id not in s.bound:
+        return _of_module(s, s.imports[base.id], name, arguments)
+    if isinstance(base, ast.Name) and base.id == s.own:
+        s.marks.update((GRAPHS,) if name in s.known and name != "forward" else (GRAPHS, RUNS_MODULES))
+        return LIVE
+    through = s.read(base)
+    if name in PLAIN_METHODS:
+        return DEAD
+    if name in PASSING_METHODS or tensor_method(name):
+        return through | arguments
+    s.marks.add(GRAPHS)
+    if name not in s.known or name == "forward":
+        s.marks.add(RUNS_MODULES)
+    if isinstance(base, (ast.Constant, ast.JoinedStr)):
+        return DEAD
+    head = root(base)
+    if head is not None and head not in s.bound and head in s.imports:
+        return _of_module(s, s.imports[head], name, arguments)
+    return LIVE if arguments or through else DEAD
+
+
+def _of_module(s: Sketch, target: str, name: str, arguments: Names) -> Names:
+    """A function or class of an imported module."""
+    if target.partition(".")[0] in PLAIN_MODULES:
+        return DEAD
+    if name in RUNNERS:
+        s.marks.add(RUNS_MODULES)
+    if target.partition(".")[0] != "torch" or name in RUNNERS:
+        s.marks.add(GRAPHS)
+    if name[:1].isupper() and not name.isupper():
+        return arguments
+    return LIVE
+
+
+READ: dict[type, Callable[[Any, Any], Names]] = {
+    ast.Constant: _nothing,
+    ast.JoinedStr: _nothing,
+    ast.Name: _name,
+    ast.Attribute: _attribute,
+    ast.Subscript: _subscript,
+    ast.Compare: _compare,
+    ast.UnaryOp: _unary,
+    ast.BinOp: _arithmetic,
+    ast.Lambda: _lambda,
+    ast.NamedExpr: _walrus,
+    ast.ListComp: _comprehension,
+    ast.SetComp: _comprehension,
+    ast.DictComp: _comprehension,
+    ast.GeneratorExp: _comprehension,
+    ast.Yield: _yield,
+    ast.YieldFrom: _yield,
+    ast.Call: _call,
+}

@@ -11,6 +11,7 @@ from torchmemlint.flow.events import HolderClosed
 from torchmemlint.flow.graph import ARITHMETIC, Argument, Op, Sink, Store, closure, fact, freed
 from torchmemlint.flow.handed import handed, runs_with_grad
 from torchmemlint.flow.values import Fact, Kind, Value
+from torchmemlint.index.marks import COLLECTS, KEEPERS
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow

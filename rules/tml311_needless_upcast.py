@@ -7,6 +7,7 @@ from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.fixes import Plan, combine, replace, set_keyword, spell, unwrap_call
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.graph import Op
+from torchmemlint.flow.lean import same_code
 from torchmemlint.flow.patterns import bare, comparison, infinite, number, only_reader, sides
 from torchmemlint.flow.tensors import dtype_of
 from torchmemlint.flow.values import Kind
@@ -174,6 +175,5 @@ def _counts_same(op: Op, total: Op) -> bool:
     if parts is None or total.receiver is None or total.receiver_node is None:
         return False
     sizes = [u for maker_ in total.receiver.defs for u in maker_.uses if bare(u) == "numel" and u.node is parts[1]]
-    return (
-        bool(sizes) and sizes[0].receiver_node is not None and sizes[0].receiver_node.deep_equals(total.receiver_node)
-    )
+    first = sizes[0].receiver_node if sizes else None
+    return first is not None and same_code(first, total.receiver_node)

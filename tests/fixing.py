@@ -10,6 +10,7 @@ import libcst as cst
 
 from torchmemlint.findings import Fix
 from torchmemlint.fixes import Plan, apply, resolve
+from torchmemlint.flow.lean import children
 from torchmemlint.flow.units import Unit, function_unit, module_unit
 from torchmemlint.index.build import index_source
 from torchmemlint.source import Source, decode
@@ -48,12 +49,14 @@ def node_at(unit: Unit, span: tuple[int, int], kind: tuple[type[cst.CSTNode], ..
     found: list[cst.CSTNode] = []
 
     def look(node: cst.CSTNode) -> None:
-        for child in node.children:
+        for child in children(node):
             look(child)
         if not found and isinstance(node, kind) and unit.span(node) == span:
             found.append(node)
 
     look(unit.tree)
+    if not found:  # parts that lean trees have not, as the literals that adjoin an f-string
+        look(unit.concrete)
     assert found, f"no {kind} at {unit.source.data[slice(*span)]!r}"
     return found[0]
 

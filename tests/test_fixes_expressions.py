@@ -24,6 +24,7 @@ from torchmemlint.fixes import (
     unwrap_call,
 )
 from torchmemlint.fixes.plan import Ground
+from torchmemlint.flow.lean import children
 from torchmemlint.flow.units import Unit
 from torchmemlint.source import decode
 
@@ -299,12 +300,12 @@ EXPRESSIONS = st.recursive(
 
 def expressions_in(node: cst.CSTNode) -> list[cst.BaseExpression]:
     own = [node] if isinstance(node, cst.BaseExpression) else []
-    return own + [found for child in node.children for found in expressions_in(child)]
+    return own + [found for child in children(node) for found in expressions_in(child)]
 
 
 def with_call_on(program: bytes, unit: Unit, node: cst.CSTNode) -> str:
     """The dump of the program's tree with the node made the receiver of a call of `detach`."""
-    start, end = Ground(unit).outer(node)
+    start, end = Ground(unit).outer(unit.twin(node))
     tree = ast.parse(program[:start] + b" (HOLE) " + program[end:])
     value = ast.parse(f"(\n{unit.text(node)}\n)", mode="eval").body
 
@@ -343,6 +344,6 @@ def test_replaced_text_stays_one_expression(text: str, new: str, data: st.DataOb
     fix = resolve(replace(node, new), unit)
     if fix is None:
         return
-    start, end = Ground(unit).outer(node)
+    start, end = Ground(unit).outer(unit.twin(node))
     expected = program[:start] + f" (\n{new}\n) ".encode() + program[end:]
     assert ast.dump(ast.parse(apply(program, [fix])[0])) == ast.dump(ast.parse(expected))

@@ -67,7 +67,10 @@ class Checker:
         if flow is None:
             return
         for finding in self.findings(flow, active):
-            yield finding if isinstance(finding, Diagnostic) else plain(finding)
+            try:
+                yield finding if isinstance(finding, Diagnostic) else plain(finding)
+            except Exception:
+                yield crash(info, finding.code, traceback.format_exc())
 
     def flow(self, info: FunctionInfo) -> FunctionFlow | None:
         """The interpretation that is reported on: with what the callers pass, where that decides a kind."""

@@ -132,7 +132,7 @@ def _same_program(before: str, after: str, nested: bool) -> bool:
 def _step_of(place: Ground, block: cst.CSTNode) -> str:
     """One level of indentation, as the block or else the file has it."""
     explicit = block.indent if isinstance(block, cst.IndentedBlock) else None
-    return explicit or place.unit.tree.default_indent
+    return explicit or place.unit.concrete.default_indent
 
 
 def _region(place: Ground, statements: Sequence[cst.CSTNode]) -> tuple[int, int, str]:

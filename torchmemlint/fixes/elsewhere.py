@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from torchmemlint.fixes.plan import Change, Ground, Plan, Refused, Step
+from torchmemlint.fixes.plan import Change, Ground, Plan, Refused, Step, grounded
 
 if TYPE_CHECKING:
     from torchmemlint.flow.units import Unit
@@ -22,7 +22,7 @@ class _Within(Step):
             raise Refused("another file")
         ground = Ground(self.unit)
         ground.refuse_unfaithful()
-        yield from self.step.changes(ground)
+        yield from grounded(self.step, self.unit).changes(ground)
 
 
 def within(unit: Unit, plan: Plan) -> Plan:

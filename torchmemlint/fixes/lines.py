@@ -48,5 +48,6 @@ def is_artificial(place: Ground, block: cst.CSTNode) -> bool:
     unit = place.unit
     if not unit.function.name:
         return False
-    first = unit.tree.body[0] if unit.tree.body else None
-    return block is unit.tree or (unit.shift < place.first and block is getattr(first, "body", None))
+    tree = unit.concrete
+    first = tree.body[0] if tree.body else None
+    return block is tree or (unit.shift < place.first and block is getattr(first, "body", None))

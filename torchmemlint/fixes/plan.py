@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -76,7 +76,7 @@ def _parents(unit: Unit) -> dict[cst.CSTNode, cst.CSTNode]:
     known = _PARENTS.get(unit)
     if known is None:
         known = {}
-        open_nodes: list[cst.CSTNode] = [unit.tree]
+        open_nodes: list[cst.CSTNode] = [unit.concrete]
         while open_nodes:
             node = open_nodes.pop()
             for child in children(node):
@@ -104,7 +104,7 @@ class Ground:
         unit = self.unit
         if unit.faithful:
             return
-        code = unit.tree.code
+        code = unit.concrete.code
         if unit.source.newline != "\r" or len(code.encode("utf-8")) + 1 != unit.size or code.endswith("\r"):
             raise Refused("the tree does not give the text back")
 
@@ -159,11 +159,22 @@ def resolve(plan: Plan, unit: Unit) -> Fix | None:
     ground = Ground(unit)
     try:
         ground.refuse_unfaithful()
-        changes = [change for step in plan.steps for change in step.changes(ground)]
+        changes = [change for step in plan.steps for change in grounded(step, unit).changes(ground)]
         edits = tuple(_edit(ground, change) for change in _ordered(changes))
     except (Refused, UnicodeError, RecursionError):
         return None
     return Fix(plan.message, edits, plan.safe, plan.reason) if edits else None
+
+
+def grounded(step: Step, unit: Unit) -> Step:
+    """The step with the nodes that libcst parsed in place of the lean ones."""
+
+    def twin(value: object) -> object:
+        if isinstance(value, cst.CSTNode):
+            return unit.twin(value)
+        return tuple(map(twin, value)) if isinstance(value, tuple) else value
+
+    return replace(step, **{f.name: twin(getattr(step, f.name)) for f in fields(step)})
 
 
 def _ordered(changes: list[Change]) -> list[Change]:

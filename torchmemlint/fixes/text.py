@@ -165,7 +165,7 @@ def expression_text(unit: Unit, node: cst.CSTNode, *, loose: bool = False) -> st
     """The source text of an expression, with parentheses where it needs them to be followed by `.name` or an operator;
     `loose`: to stand between brackets or commas. Raises ValueError for what is no expression of the unit."""
     try:
-        return bare_text(Ground(unit), node, loose)
+        return bare_text(Ground(unit), unit.twin(node), loose)
     except Refused as refused:
         raise ValueError(str(refused)) from None
 

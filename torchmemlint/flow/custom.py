@@ -12,6 +12,7 @@ import libcst as cst
 from torchmemlint import knowledge
 from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.graph import Op, Store, closure
+from torchmemlint.flow.lean import children
 from torchmemlint.flow.values import Kind, Value
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ def reads(backward: FunctionFlow, attribute: str) -> list[cst.Attribute] | None:
             return None
         if isinstance(node, cst.Attribute) and dotted(node) == f"{context}.{attribute}":
             found.append(node)
-        todo.extend(node.children)
+        todo.extend(children(node))
     return found
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchmemlint.flow.lean import children
+
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
 
@@ -29,7 +31,7 @@ def block(flow: FunctionFlow, line: Line) -> tuple[cst.CSTNode, ...]:
 
 
 def _lines(node: cst.CSTNode) -> Iterator[Line]:
-    for child in node.children:
+    for child in children(node):
         if isinstance(child, Line):
             yield child
         else:
@@ -40,13 +42,13 @@ def _blocks(node: cst.CSTNode) -> Iterator[list[cst.CSTNode]]:
     body = getattr(node, "body", None)
     if isinstance(node, (cst.Module, cst.IndentedBlock)) and body is not None:
         yield list(body)
-    for child in node.children:
+    for child in children(node):
         if not isinstance(child, Line):
             yield from _blocks(child)
 
 
 def _contains(outer: cst.CSTNode, node: cst.CSTNode) -> bool:
-    return outer is node or any(_contains(child, node) for child in outer.children)
+    return outer is node or any(_contains(child, node) for child in children(outer))
 
 
 def loop_around(flow: FunctionFlow, node: cst.CSTNode) -> cst.For | cst.While | None:
@@ -56,7 +58,7 @@ def loop_around(flow: FunctionFlow, node: cst.CSTNode) -> cst.For | cst.While | 
 
 def _loops(node: cst.CSTNode) -> Iterator[cst.For | cst.While]:
     """Loop statements, inner ones first."""
-    for child in node.children:
+    for child in children(node):
         if not isinstance(child, Line):
             yield from _loops(child)
     if isinstance(node, (cst.For, cst.While)):
@@ -70,7 +72,7 @@ def bound_in(node: cst.CSTNode) -> set[str]:
         found.update(_targets(node.target))
     elif isinstance(node, cst.AsName):
         found.update(_targets(node.name))
-    for child in node.children:
+    for child in children(node):
         found |= bound_in(child)
     return found
 
@@ -79,5 +81,5 @@ def _targets(node: cst.CSTNode) -> Iterator[str]:
     if isinstance(node, cst.Name):
         yield node.value
     elif isinstance(node, (cst.Tuple, cst.List, cst.Element, cst.StarredElement)):
-        for child in node.children:
+        for child in children(node):
             yield from _targets(child)

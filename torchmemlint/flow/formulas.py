@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from torchmemlint.flow.graph import Op
+from torchmemlint.flow.lean import same_code
 from torchmemlint.flow.patterns import back, bare, close, maker, nodes, number, operands, sign
 from torchmemlint.flow.values import Fact, Value
 
@@ -55,7 +56,7 @@ def _equal(a: tuple[Value, cst.BaseExpression | None], b: tuple[Value, cst.BaseE
     """The same tensor, written the same: several outputs of one operation are not taken for each other."""
     if a[1] is None or b[1] is None:
         return False
-    return bool(a[0].defs) and a[0].defs == b[0].defs and a[1].deep_equals(b[1])
+    return bool(a[0].defs) and a[0].defs == b[0].defs and same_code(a[1], b[1])
 
 
 def _argument(op: Op) -> tuple[Value, cst.BaseExpression | None] | None:

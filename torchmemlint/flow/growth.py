@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchmemlint import knowledge
 from torchmemlint.flow.graph import Op, closure
+from torchmemlint.flow.lean import children
 from torchmemlint.flow.patterns import bare, number
 from torchmemlint.flow.values import Kind
 
@@ -181,7 +182,7 @@ def _around(root: cst.CSTNode, node: cst.CSTNode) -> list[cst.CSTNode]:
     """The nodes from `root` down to `node`."""
     if root is node:
         return [root]
-    for child in root.children:
+    for child in children(root):
         below = _around(child, node)
         if below:
             return [root, *below]

@@ -10,6 +10,7 @@ import libcst as cst
 
 from torchmemlint.flow.exceptions import works
 from torchmemlint.flow.graph import Argument, Op, Sink, closure
+from torchmemlint.flow.lean import children
 from torchmemlint.flow.values import Fact, Kind, Value
 
 if TYPE_CHECKING:
@@ -206,7 +207,7 @@ def _nodes(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     while todo:
         current = todo.pop()
         yield current
-        todo.extend(current.children)
+        todo.extend(children(current))
 
 
 def own_tensor(registration: Registration) -> bool:

@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.graph import Argument, Op
+from torchmemlint.flow.lean import same_code
 from torchmemlint.flow.patterns import bare, maker, method_arguments, number
 from torchmemlint.flow.values import Value
 
@@ -185,7 +186,7 @@ def _single(index: cst.Slice) -> bool:
         and isinstance(after.operator, cst.Add)
         and number(after.right) == 1
         and index.lower is not None
-        and after.left.deep_equals(index.lower)
+        and same_code(after.left, index.lower)
     )
 
 

@@ -125,10 +125,6 @@ class Program:
         """What an annotation (dotted text) says of a value; UNKNOWN where it says nothing."""
         return annotation_value(self, index, text)
 
-    def annotated(self, index: FileIndex, node: cst.BaseExpression) -> Value:
-        """The same for an annotation's node."""
-        return self.annotation(index, cst.Module([]).code_for_node(node))
-
     def parameter(self, index: FileIndex, info: FunctionInfo, position: int) -> Value:
         """What is known of a parameter without looking at calls: self, cls, the annotation."""
         parameter = info.parameters[position]

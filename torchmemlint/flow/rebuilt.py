@@ -9,6 +9,7 @@ import libcst as cst
 from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.graph import Op
 from torchmemlint.flow.layout import sizes
+from torchmemlint.flow.lean import same_code
 from torchmemlint.flow.patterns import bare, maker, number
 from torchmemlint.flow.tensors import dtype_of
 from torchmemlint.flow.values import Fact, Kind
@@ -57,4 +58,4 @@ def square_mask(op: Op) -> bool:
     if given is None or len(given) != 2 or number(given[0]) == 1:
         return False
     first, second = given
-    return first.deep_equals(second)
+    return same_code(first, second)

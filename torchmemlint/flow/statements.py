@@ -32,7 +32,7 @@ def _assign(f: Frame, node: cst.Assign) -> None:
 
 
 def _annotated(f: Frame, node: cst.AnnAssign) -> None:
-    hint = f.program.annotated(f.unit.index, node.annotation.annotation)
+    hint = f.program.annotation(f.unit.index, f.unit.code(node.annotation.annotation))
     if node.value is not None:
         value = evaluate(f, node.value)
         if value.kind is Kind.UNKNOWN and hint.kind is not Kind.UNKNOWN:
@@ -148,8 +148,8 @@ def _try(f: Frame, node: cst.Try | cst.TryStar) -> None:
 
 def _handler(f: Frame, handler: cst.ExceptHandler | cst.ExceptStarHandler, attempt: int) -> State:
     outer = f.handlers
-    caught = f.unit.tree.code_for_node(handler.type) if handler.type is not None else "BaseException"
-    f.handlers = (*outer, Handler(handler, caught, attempt, f.unit.tree.code_for_node(handler)))
+    caught = f.unit.code(handler.type) if handler.type is not None else "BaseException"
+    f.handlers = (*outer, Handler(handler, caught, attempt, f.unit.code(handler)))
     if handler.name is not None:
         error = f.op("exception", handler, Value(graph=Fact.NO, name="exception"))
         bindings.assign(f, handler.name.name, error.value, None)

@@ -10,32 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from torchmemlint.flow import lean
+
 if TYPE_CHECKING:
     from torchmemlint.flow.graph import Op
 
-SKIPPED = (
-    "whitespace",
-    "leading_lines",
-    "lpar",
-    "rpar",
-    "lbracket",
-    "rbracket",
-    "lbrace",
-    "rbrace",
-    "comma",
-    "colon",
-    "semicolon",
-    "header",
-    "footer",
-    "trailing",
-    "equal",
-    "dot",
-    "asynchronous",
-    "keyword",
-    "operator",
-    "annotation",
-    "star",
-)
+SKIPPED = ("asynchronous", "keyword", "operator", "annotation", "star", "relative")
 READS_ALL = frozenset({"locals", "vars", "globals", "eval", "exec", "dir"})
 
 OpsAt = Callable[[cst.CSTNode], "list[Op]"]
@@ -57,7 +37,7 @@ class Point:
 @cache
 def _fields(kind: type) -> tuple[str, ...]:
     """The fields of a node type that can hold code, in source order."""
-    return tuple(n for n in kind.__dataclass_fields__ if not n.startswith(SKIPPED))  # type: ignore[attr-defined]
+    return tuple(name for name in lean.fields(kind) if not name.startswith(SKIPPED))
 
 
 def parts(node: cst.CSTNode) -> Iterator[cst.CSTNode]:

@@ -1,16 +1,18 @@
-"""Slices of a file that libcst parses on their own: one function with all that is nested in it, or the module's
-top level without the bodies of its functions. Offsets in the file follow by a piecewise constant shift."""
+"""Slices of a file that are parsed on their own: one function with all that is nested in it, or the module's top level
+without the bodies of its functions. Offsets in the file follow by a piecewise constant shift."""
 
 from __future__ import annotations
 
 import bisect
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import cast
 
 import libcst as cst
 from libcst.metadata import ByteSpanPositionProvider, CodeSpan, MetadataWrapper
 
 from torchmemlint.findings import Location
+from torchmemlint.flow import lean
 from torchmemlint.index.model import FileIndex, FunctionInfo
 from torchmemlint.source import Source
 
@@ -19,32 +21,63 @@ PREFIX = b"if 1:\n"
 
 @dataclass(eq=False)
 class Unit:
-    """One parsed slice. `function` is the FunctionInfo it holds (the module body's for the top level)."""
+    """One parsed slice. `function` is the FunctionInfo it holds (the module body's for the top level).
+
+    The analysis works on `tree`; what libcst itself parses, `concrete`, is made when a place or text is asked for. The
+    questions about nodes take those of either tree."""
 
     source: Source = field(repr=False)
     index: FileIndex = field(repr=False)
     function: FunctionInfo
-    tree: cst.Module = field(repr=False)
-    pieces: tuple[tuple[int, int], ...]  # (offset in the tree's code, file offset - that) where the difference changes
-    size: int  # bytes of the slice as it was parsed
-    _spans: dict[cst.CSTNode, CodeSpan] | None = field(default=None, repr=False)
+    slice: bytes = field(repr=False)
+    pieces: tuple[tuple[int, int], ...]  # (offset in the slice, file offset - that) where the difference changes
+    _lean: lean.Lean | None = field(init=False, default=None, repr=False)
+    _span_of: dict[cst.CSTNode, CodeSpan] | None = field(init=False, default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        self._lean = lean.parse(self.slice)
+        if self._lean is None:
+            self.concrete  # noqa: B018 (raises here for what is no Python)
+
+    @property
+    def tree(self) -> cst.Module:
+        """The lean tree; the concrete one of code that has no lean tree."""
+        return self._lean.tree if self._lean is not None else self.concrete
+
+    @cached_property
+    def concrete(self) -> cst.Module:
+        """The tree as libcst parses it, with all that spells the code. Raises libcst.ParserSyntaxError."""
+        return cst.parse_module(self.slice.decode("utf-8"))
+
+    @cached_property
+    def _twins(self) -> dict[cst.CSTNode, cst.CSTNode]:
+        return lean.twins(self._lean.tree, self.concrete) if self._lean is not None else {}
+
+    def twin(self, node: cst.CSTNode) -> cst.CSTNode:
+        """The concrete node that a lean one stands for; other nodes as they are."""
+        return self._twins.get(node, node)
 
     @property
     def shift(self) -> int:
-        """Offset in the file minus offset in the tree's code, at the slice's start."""
+        """Offset in the file minus offset in the slice, at the slice's start."""
         return self.pieces[0][1]
 
     @property
+    def size(self) -> int:
+        """Bytes of the slice as it was parsed."""
+        return len(self.slice)
+
+    @property
     def faithful(self) -> bool:
-        """Does the tree give its text back? libcst drops form feeds before code; all spans behind one are then off."""
-        return len(self.tree.code.encode("utf-8")) == self.size
+        """Does the concrete tree give its text back? libcst drops form feeds before code; spans behind one are off."""
+        return len(self.concrete.code.encode("utf-8")) == self.size
 
     def span(self, node: cst.CSTNode) -> tuple[int, int]:
         """Byte offsets [start, end) of a node in `source.data`; without the parentheses around an expression."""
-        if self._spans is None:
-            wrapper = MetadataWrapper(self.tree, unsafe_skip_copy=True)
-            self._spans = cast("dict[cst.CSTNode, CodeSpan]", dict(wrapper.resolve(ByteSpanPositionProvider)))
-        span = self._spans[node]
+        if self._span_of is None:
+            wrapper = MetadataWrapper(self.concrete, unsafe_skip_copy=True)
+            self._span_of = cast("dict[cst.CSTNode, CodeSpan]", dict(wrapper.resolve(ByteSpanPositionProvider)))
+        span = self._span_of[self.twin(node)]
         return self._in_file(span.start), self._in_file(span.start + span.length)
 
     def _in_file(self, offset: int) -> int:
@@ -61,6 +94,11 @@ class Unit:
         start, end = self.span(node)
         return self.source.data[start:end].decode("utf-8")
 
+    def code(self, node: cst.CSTNode) -> str:
+        """The text of an annotation, an except block or what it catches, for which no place has to be known."""
+        known = self._lean.code(node) if self._lean is not None else None
+        return known if known is not None else self.concrete.code_for_node(self.twin(node))
+
 
 def _bounds(source: Source, first: int, last: int) -> tuple[int, int]:
     starts = source.line_starts
@@ -73,7 +111,7 @@ def function_unit(source: Source, index: FileIndex, info: FunctionInfo) -> Unit:
     text, shift = source.data[start:end], start
     if info.column > 0:
         text, shift = PREFIX + text, start - len(PREFIX)
-    return Unit(source, index, info, cst.parse_module(text.decode("utf-8")), ((0, shift),), len(text))
+    return Unit(source, index, info, text, ((0, shift),))
 
 
 def module_unit(source: Source, index: FileIndex, info: FunctionInfo) -> Unit:
@@ -91,4 +129,4 @@ def module_unit(source: Source, index: FileIndex, info: FunctionInfo) -> Unit:
         pieces.append((len(text), end - len(text)))
         at = end
     text += data[at:]
-    return Unit(source, index, info, cst.parse_module(text.decode("utf-8")), tuple(pieces), len(text))
+    return Unit(source, index, info, text, tuple(pieces))

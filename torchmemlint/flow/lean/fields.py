@@ -1,0 +1,88 @@
+"""The fields of libcst's nodes that carry meaning: what lean trees have, what is compared, what is walked."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, cast
+
+import libcst as cst
+
+# The first letters of fields for blanks, brackets, separators and the like.
+SPELLING = (
+    "whitespace",
+    "leading_",
+    "trailing_",
+    "lines_after",
+    "empty_lines",
+    "lpar",
+    "rpar",
+    "lbracket",
+    "rbracket",
+    "lbrace",
+    "rbrace",
+    "comma",
+    "colon",
+    "semicolon",
+    "first_colon",
+    "second_colon",
+    "equal",
+    "dot",
+    "posonly_ind",
+    "separator",
+    "header",
+    "footer",
+    "indent",
+    "encoding",
+    "default_",
+    "has_trailing",
+    "start",
+    "end",
+    "conversion",
+)
+SHARED: tuple[type, ...] = (
+    cst.BaseBinaryOp,
+    cst.BaseBooleanOp,
+    cst.BaseUnaryOp,
+    cst.BaseCompOp,
+    cst.BaseAugOp,
+    cst.Asynchronous,
+    cst.ParamStar,
+    cst.Dot,
+)
+"""Nodes of which lean trees hold one for all places: they say what, never where."""
+
+
+@cache
+def fields(kind: type) -> tuple[str, ...]:
+    """The meaningful fields of a node type, in the order of its definition."""
+    if issubclass(kind, SHARED):
+        return ()
+    names = [field.name for field in dataclasses.fields(cast("Any", kind))]
+    return tuple(name for name in names if not name.startswith(SPELLING))
+
+
+def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The nodes directly under a node, those of spelling left out; for lean trees and libcst's own alike."""
+    for name in fields(type(node)):
+        value = getattr(node, name)
+        if isinstance(value, cst.CSTNode):
+            yield value
+        elif isinstance(value, (tuple, list)):
+            yield from value
+
+
+def same_code(first: cst.CSTNode, second: cst.CSTNode) -> bool:
+    """Are two pieces of code the same but for their spelling?"""
+    if type(first) is not type(second):
+        return False
+    return all(_equal(getattr(first, name), getattr(second, name)) for name in fields(type(first)))
+
+
+def _equal(first: object, second: object) -> bool:
+    if isinstance(first, cst.CSTNode) and isinstance(second, cst.CSTNode):
+        return same_code(first, second)
+    if isinstance(first, (tuple, list)) and isinstance(second, (tuple, list)):
+        return len(first) == len(second) and all(map(_equal, first, second))
+    return first == second

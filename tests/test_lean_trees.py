@@ -215,6 +215,17 @@ def found(text: str) -> set[str]:
     return {d.code for d in Checker(program, [rule() for rule in load_rules()]).diagnostics("m.py")}
 
 
+SPELLED = {"children", "deep_equals", "deep_clone", "code_for_node", "visit", "with_changes", "lpar", "rpar", "comma"}
+ANALYSIS = sorted(p for part in ("torchmemlint/flow", "rules") for p in (ROOT / part).glob("*.py"))
+
+
+@pytest.mark.parametrize("path", ANALYSIS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_the_analysis_asks_nothing_of_nodes_that_lean_ones_have_not(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    assert used & SPELLED <= ({"code_for_node"} if path.name == "units.py" else set())
+
+
 hypothesmith = pytest.importorskip("hypothesmith")
 
 

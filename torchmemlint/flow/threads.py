@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from torchmemlint.flow.dispatch import invoke
 from torchmemlint.flow.graph import Argument, Mode, Op, closure
 from torchmemlint.flow.holders import element_of
+from torchmemlint.flow.lean import children
 from torchmemlint.flow.values import Fact, Kind, Value
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def _nodes(flow: FunctionFlow, op: Op) -> set[int]:
         while rest:
             node = rest.pop()
             found.add(id(node))
-            rest.extend(node.children)
+            rest.extend(children(node))
     return found
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +162,27 @@ def test_codes_and_prefixes_name_fixtures() -> None:
     assert {case.code for case in family} >= {"TML101", "TML102"}
     assert len(everything) > len(family) > len(one)
     assert all(case.effect or case.figures for case in everything), "every fixture and every fact claims something"
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs process groups")
+def test_an_interrupt_reports_what_was_measured(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(RIGHT, encoding="utf-8")
+    waits = RIGHT.replace(
+        "total = 0.0", "total = 0.0\n    open('waiting', 'w').close()\n    __import__('time').sleep(90)"
+    )
+    (tmp_path / "b.py").write_text(waits, encoding="utf-8")
+    command = [sys.executable, "-m", "torchmemlint", "verify", "a.py", "b.py", "--jobs", "1", "--device", "cpu"]
+    command += ["--timeout", "100", "--json", "out.json"]
+    child = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    for _ in range(900):
+        if (tmp_path / "waiting").exists():
+            break
+        time.sleep(0.1)
+    os.killpg(child.pid, signal.SIGINT)
+    _, err = child.communicate(timeout=60)
+    assert child.returncode == 130, err
+    assert "stopped when 1 of 2 cases were measured" in err
+    assert list(json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["cases"]) == ["a"]
 
 
 def test_a_set_up_that_can_not_measure_is_told(tmp_path: Path) -> None:

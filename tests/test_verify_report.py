@@ -167,3 +167,17 @@ def test_remarks_and_totals() -> None:
     assert summary(RESULTS) == "4 cases: 2 confirmed, 1 refuted, 1 skipped"
     table = markdown(RESULTS, SETTING)
     assert "| TML301-rule/large | peak | peak 40 MiB → 8 MiB (5.00×) |" in table
+
+
+def test_a_part_measured_again_is_renewed_in_the_record(tmp_path: Path) -> None:
+    path = write_record(as_json(RESULTS, SETTING), str(tmp_path))
+    later = Setting("virtual", {**SETTING.environment, "date": "2026-02-01"})
+    again = [verified("large", "TML301", 80 * MIB)]
+    assert write_record(as_json(again, later), str(tmp_path), part=True) == path
+    kept = load(str(path))
+    assert set(kept["cases"]) == {"TML301-rule/small", "TML301-rule/large", "TML302-rule/wrong"}
+    assert [kept["cases"][f"TML301-rule/{name}"]["date"] for name in ("small", "large")] == ["2026-01-31", "2026-02-01"]
+    assert (kept["TML301"]["bad_bytes"], kept["TML301"]["date"]) == (80 * MIB, "2026-02-01")
+    assert kept["environment"]["date"] == "2026-02-01"
+    write_record(as_json(again, later), str(tmp_path))
+    assert set(load(str(path))["cases"]) == {"TML301-rule/large"}

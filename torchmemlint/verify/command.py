@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from typing import Any
 
 import click
 
+INTERRUPTED = 130
 DEVICES = "auto, cuda, cuda:N, virtual, cpu, or a device of torch.accelerator"
 
 
@@ -25,7 +27,7 @@ DEVICES = "auto, cuda, cuda:N, virtual, cpu, or a device of torch.accelerator"
 @click.option("--json", "json_file", type=click.Path(dir_okay=False), help="Write all figures to a file.")
 @click.option("--html", "html_file", type=click.Path(dir_okay=False), help="Write a report that opens in a browser.")
 @click.option("--markdown", "markdown_file", type=click.Path(dir_okay=False), help="Write the table as Markdown.")
-@click.option("--record", is_flag=True, help="Keep the figures as the record of this device and torch version.")
+@click.option("--record", is_flag=True, help="Keep the figures in the record of this device and torch version.")
 @click.option("--records", "folder", type=click.Path(file_okay=False), help="Where records go; by default the package.")
 @click.option("--compare", type=click.Path(exists=True, dir_okay=False), help="Tell what differs from a record.")
 @click.option("--progress/--no-progress", default=None, help="A progress bar; by default on a terminal.")
@@ -65,7 +67,9 @@ def run(
     except (CaseError, SetupError, PoolError) as error:
         click.echo(f"torchmemlint: error: {error}", err=True)
         return 2
-    return _reported(results, setting, compare, files)
+    complete = len(results) == len(cases)
+    code = _reported(results, setting, compare, files, part=bool(wanted) or not complete)
+    return code if complete else INTERRUPTED
 
 
 def _measured(cases: Sequence[Any], plan: Any, setting: Any, pool: Any, progress: bool | None) -> list[Any]:
@@ -74,14 +78,16 @@ def _measured(cases: Sequence[Any], plan: Any, setting: Any, pool: Any, progress
 
     shown = sys.stderr.isatty() if progress is None else progress
     results = []
-    with bar(len(cases), shown) as advance:
+    with bar(len(cases), shown) as advance, contextlib.suppress(KeyboardInterrupt):
         for result in verify(cases, plan, setting, pool):
             results.append(result)
             advance(result)
+    if len(results) < len(cases):
+        click.echo(f"torchmemlint: stopped when {len(results)} of {len(cases)} cases were measured", err=True)
     return results
 
 
-def _reported(results: list[Any], setting: Any, compare: str | None, files: dict[str, Any]) -> int:
+def _reported(results: list[Any], setting: Any, compare: str | None, files: dict[str, Any], part: bool) -> int:
     from torchmemlint.verify import table
     from torchmemlint.verify.closeness import compared
     from torchmemlint.verify.records import as_json, load, write_record
@@ -99,7 +105,7 @@ def _reported(results: list[Any], setting: Any, compare: str | None, files: dict
 
         _write(files["html_file"], page(results, setting))
     if files["record"]:
-        click.echo(f"recorded in {write_record(written, files['folder'])}", err=True)
+        click.echo(f"recorded in {write_record(written, files['folder'], part)}", err=True)
     if compare:
         table.show_comparison(compared(written, load(compare)))
     return int(any(result.verdict in ("refuted", "broken") for result in results))

@@ -76,8 +76,9 @@ def _outcome(outcome: Outcome, text: str) -> dict[str, Any]:
 
 
 def record(written: dict[str, Any]) -> dict[str, Any]:
-    """What is kept of `as_json`: no timelines, and a summary for each rule."""
-    cases = {name: _without_timelines(case) for name, case in written["cases"].items() if case["meter"]}
+    """What is kept of `as_json`: no timelines, the date of each case, and a summary for each rule."""
+    day = {"date": written["environment"]["date"]}
+    cases = {name: {**day, **_without_timelines(case)} for name, case in written["cases"].items() if case["meter"]}
     codes = sorted({case["code"] for case in cases.values() if case["code"]})
     kept = {"format": FORMAT, "environment": written["environment"], "cases": cases}
     summaries = ((code, _of_rule(code, cases, written["environment"])) for code in codes)
@@ -109,7 +110,7 @@ def _of_rule(code: str, cases: dict[str, Any], environment: dict[str, Any]) -> d
         "fixture": name.partition("/")[2],
         "device": environment["device"],
         "torch": environment["torch"],
-        "date": environment["date"],
+        "date": case["date"],
     }
 
 
@@ -118,17 +119,19 @@ def _waste(case: dict[str, Any]) -> float:
     return measure.of(Usage.from_dict(case["bad"])) - measure.of(Usage.from_dict(case["good"]))
 
 
-def write_record(written: dict[str, Any], folder: str | None) -> Path:
-    """Write the record of this device and torch version; returns its path. Raises RecordError, OSError."""
-    kept = record(written)
+def write_record(written: dict[str, Any], folder: str | None, part: bool = False) -> Path:
+    """Write the record of this device and torch version; returns its path. `part`: the cases of a record that is there
+    stay unless they were measured again. Raises RecordError, OSError."""
+    env = written["environment"]
+    words = f"{env['device']} torch {env['torch'].partition('+')[0]}"
+    home = Path(folder) if folder else Path(__file__).parent / "records"
+    path = home / f"{re.sub(r'[^a-z0-9.]+', '-', words.lower()).strip('-')}.json"
+    old = load(str(path))["cases"] if part and path.is_file() else {}
+    kept = record({**written, "cases": {**old, **record(written)["cases"]}})
     problems = list(problems_of(kept))
     if problems:
         raise RecordError(f"the record would be broken: {'; '.join(problems[:3])}")
-    home = Path(folder) if folder else Path(__file__).parent / "records"
     home.mkdir(parents=True, exist_ok=True)
-    env = kept["environment"]
-    words = f"{env['device']} torch {env['torch'].partition('+')[0]}"
-    path = home / f"{re.sub(r'[^a-z0-9.]+', '-', words.lower()).strip('-')}.json"
     path.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return path
 

@@ -57,7 +57,8 @@ def _unproven(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> 
     path = dotted(node.func)
     proven = path is not None and f.evidence.get(path) is Kind.MODULE
     if proven or callee.name == "checkpoint":  # a loaded object that is called is a module
-        return modules.forward(f, node, replace(callee, kind=Kind.MODULE, name=None, trainable=Fact.YES), args)
+        trainable = Fact.NO if path in f.frozen else Fact.YES
+        return modules.forward(f, node, replace(callee, kind=Kind.MODULE, name=None, trainable=trainable), args)
     if path is not None:
         f.unsettled.add(path)
         _use(f, path, "called")

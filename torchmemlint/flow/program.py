@@ -210,9 +210,11 @@ class Program:
 
     def entered_mode(self, value: Value) -> Mode | None:
         """The grad mode inside `with value:` for a context manager of the project."""
-        if value.const is not None and isinstance(value.const, Summary):
-            mode = value.const.yield_mode
-            return mode if mode is not Mode.ENTERED else None
+        for op in value.defs:
+            made = self.function(f"{op.target}|{op.callee}") if op.name == "call" else None
+            inner = self.summary(made, ()) if made is not None and made.is_generator else None
+            if inner is not None and inner.yield_mode is not Mode.ENTERED:
+                return inner.yield_mode
         enter = self.method(value.name, "__enter__") if value.kind is Kind.INSTANCE else None
         summary = self.summary(enter, [value]) if enter is not None else None
         return summary.exit_mode if summary is not None and summary.exit_mode is not Mode.ENTERED else None

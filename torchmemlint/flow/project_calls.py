@@ -191,7 +191,12 @@ def _result(f: Frame, summary: Summary, value: Value, bound: list[Argument | Non
 
 
 def _effects(f: Frame, summary: Summary, bound: list[Argument | None], receiver: Value | None) -> None:
-    """Frozen modules, switched grad mode, attributes of the receiver that the method rebinds."""
+    """Frozen modules, switched grad mode, attributes of the receiver that the method rebinds, parameters it calls."""
+    for position in summary.unsettled:
+        given = bound[position] if position < len(bound) else None
+        path = dotted(given.node) if given is not None and given.value.kind is Kind.UNKNOWN else None
+        if path is not None:
+            f.unsettled.add(path)  # the callee calls it: a caller of ours may tell what it is
     for position in summary.frozen:
         argument = bound[position] if position < len(bound) else None
         path = dotted(argument.node) if argument is not None else None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchmemlint.findings import Place
-from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, sinks
+from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, proven, sinks
 from torchmemlint.flow.values import HOST, Fact, Kind, Value, join, replace
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ class Summary:
     yield_mode: Mode | None = None  # grad mode at its yield, for context managers
     enables: bool = False  # it switches grad on for itself
     backward: bool = False  # it runs a backward
+    unsettled: frozenset[int] = frozenset()  # parameters of unknown kind that it calls
 
 
 def summarise(f: Frame, entry: Mode, parameters: list[Op]) -> Summary:
@@ -61,6 +62,7 @@ def summarise(f: Frame, entry: Mode, parameters: list[Op]) -> Summary:
         f.yields[0].mode if f.yields else None,
         entry is Mode.ON or any(op.mode is Mode.ON for op in f.ops),
         any(op.name == "backward" for op in f.ops),
+        frozenset(i for i, name in enumerate(names) if name in f.unsettled),
     )
 
 
@@ -71,9 +73,9 @@ def _result(f: Frame, info: FunctionInfo) -> Value:
             value = join(value, op.value)
         value = Value(kind=Kind.CONTAINER, graph=value.graph, params=value.params, elements=(plain(value),))
     elif f.returns:
-        value = f.returns[0]
+        value = _proven(f.returns[0])
         for other in f.returns[1:]:
-            value = join(value, other)
+            value = join(value, _proven(other))
     else:
         value = HOST
     declared = f.program.annotation(f.unit.index, info.returns)
@@ -82,6 +84,16 @@ def _result(f: Frame, info: FunctionInfo) -> Value:
     if value.kind is Kind.UNKNOWN and declared.kind is not Kind.UNKNOWN:
         value = replace(value, kind=declared.kind, name=declared.name)
     return plain(value)
+
+
+def _proven(value: Value) -> Value:
+    """The value, attached where a backward call in the function proves it."""
+    elements = value.elements
+    if isinstance(elements, tuple):
+        elements = tuple(_proven(e) for e in elements)
+    elif isinstance(elements, dict):
+        elements = {k: _proven(e) for k, e in elements.items()}
+    return replace(value, elements=elements, graph=Fact.YES if proven(value) else value.graph)
 
 
 def plain(value: Value) -> Value:
@@ -124,7 +136,8 @@ def _kept(f: Frame, names: list[str]) -> list[Kept]:
 
 def _entry(f: Frame, root: int, path: str, store: Store) -> Kept:
     value = store.value
-    return Kept(root, path, value.params, value.graph, store.how, Place(f.unit, store.op.node))
+    graph = Fact.YES if proven(value) else value.graph
+    return Kept(root, path, value.params, graph, store.how, Place(f.unit, store.op.node))
 
 
 def _root(holder: Op, names: list[str]) -> int | None:

@@ -81,18 +81,28 @@ def cost(value: Value) -> tuple[Severity, str]:
 def mend(store: Store, *, safe: bool) -> Plan | None:
     """Detach what is stored: the value itself, or the attached members of a tuple or list display."""
     node = store.value_node
-    if node is None or store.op.name == "call" and store.value.kind is Kind.CONTAINER:
+    if node is None or _used_besides(store):
         return None
     nodes = _attached_nodes(node, store.value)
     if not nodes:
         return None
-    if store.value.scalar is not Fact.YES and not isinstance(node, (cst.Tuple, cst.List)):
+    moved = store.value.scalar is not Fact.YES and store.how != "accumulate"  # a sum stays where its other operand is
+    if moved and not isinstance(node, (cst.Tuple, cst.List)):
         plan = call_method(nodes[0], "detach().cpu")  # detached it would still hold its own bytes
         return Plan("move what is kept to the CPU, without its graph", plan.steps, False, "readers get a CPU tensor")
     plans = [call_method(n, "detach") for n in nodes]
     reason = "" if safe else "code out of sight may still use the graph"
     whole = combine(plans, "detach before it is kept") if len(plans) > 1 else plans[0]
     return Plan("detach before it is kept", whole.steps, safe, reason)
+
+
+def _used_besides(store: Store) -> bool:
+    """Is it a call that stores an argument, and may do more with it than that?"""
+    op = store.op
+    if op.name not in ("call", "module"):
+        return False
+    alone = isinstance(op.statement, cst.Expr) and op.statement.value is op.node
+    return store.value.kind is Kind.CONTAINER or not (alone or fact(op.value) is Fact.NO)
 
 
 def _attached_nodes(node: cst.BaseExpression, value: Value) -> list[cst.BaseExpression]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from torchmemlint.fixes import Plan, insert_after
+from torchmemlint.flow.deletable import deletable, swallows
 from torchmemlint.flow.function import FunctionFlow
 from torchmemlint.flow.graph import Op
 from torchmemlint.flow.liveness import liveness
@@ -22,17 +23,42 @@ def retire(flow: FunctionFlow, binds: Sequence[Op], work: Op) -> Plan | None:
     block = _block_of_all(flow, binds, parents)
     if block is None:
         return None
-    nodes = [node for bind in binds for node in (bind.node, *liveness(flow).readers(bind))]
-    last = max(block.index(_in_block(node, block, parents)) for node in nodes)
-    statement = block[last]
-    if isinstance(statement, cst.SimpleStatementLine) and isinstance(statement.body[-1], LEAVES):
+    place = _last_use(flow, binds, work, block, parents)
+    if place is None or _leaves(block[place]):
         return None
-    there = _in_block(work.node, block, parents)
-    if there is statement or any(there is s for s in block[:last]) and binds[0].order < work.order:
+    names = list(dict.fromkeys(bind.path or "" for bind in binds))
+    if not _may_go(flow, block[place], names):
         return None
-    names = ", ".join(dict.fromkeys(bind.path or "" for bind in binds))
-    plan = insert_after(statement, f"del {names}").titled("delete it once it is no longer read")
+    plan = insert_after(block[place], f"del {', '.join(names)}").titled("delete it once it is no longer read")
     return plan if flow.info.name else plan.unsafe("another module may import the name")
+
+
+def _last_use(
+    flow: FunctionFlow, binds: Sequence[Op], work: Op, block: list[cst.CSTNode], parents: Parents
+) -> int | None:
+    """The place in the block of the statement that uses the values last: in the same pass through the block, or in the
+    next one, if they are carried there. None where the work begins before it ends."""
+
+    def place(node: cst.CSTNode) -> int:
+        return block.index(_in_block(node, block, parents))
+
+    bound = [place(bind.node) for bind in binds]
+    readers = [place(node) for bind in binds for node in liveness(flow).readers(bind)]
+    carried = [at for at in readers if at < min(bound)]
+    there = _in_block(work.node, block, parents)
+    at_work = place(there) if any(there is s for s in block) else None
+    last = max(carried or [*bound, *readers])
+    same_pass = not carried and binds[0].order < work.order
+    return None if at_work is not None and at_work <= last and (carried or same_pass) else last
+
+
+def _leaves(statement: cst.CSTNode) -> bool:
+    return isinstance(statement, cst.SimpleStatementLine) and isinstance(statement.body[-1], LEAVES)
+
+
+def _may_go(flow: FunctionFlow, statement: cst.CSTNode, names: list[str]) -> bool:
+    body = flow.node.body if isinstance(flow.node, cst.FunctionDef) else flow.node
+    return deletable(body, {parameter.name for parameter in flow.info.parameters}, statement, names)
 
 
 def _parents(node: cst.CSTNode) -> Iterator[tuple[cst.CSTNode, cst.CSTNode]]:
@@ -78,5 +104,5 @@ def _sure_blocks(node: cst.CSTNode, parents: Parents) -> Iterator[list[cst.CSTNo
         if isinstance(parent, (cst.Module, cst.IndentedBlock)):
             yield list(parent.body)
             holder = parents.get(parent)
-            if not isinstance(holder, cst.With):
+            if not isinstance(holder, cst.With) or any(swallows(item.item) for item in holder.items):
                 return

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
@@ -9,10 +9,11 @@ from torchmemlint.findings import Place
 from torchmemlint.fixes import Plan, add_decorator, spell
 from torchmemlint.flow.endings import dropped
 from torchmemlint.flow.events import ForwardClosed, FunctionClosed
-from torchmemlint.flow.graph import Mode, Op, Sink, closure, downstream, fact
-from torchmemlint.flow.values import Fact
+from torchmemlint.flow.graph import Mode, Op, Sink, closure, downstream, fact, sinks
+from torchmemlint.flow.values import Fact, Kind
 from torchmemlint.index.marks import LOOPS, RUNS_MODULES
 
+OUT_OF_SIGHT = frozenset({Sink.RETURNED, Sink.YIELDED, Sink.UNKNOWN_CALL, Sink.ATTRIBUTE, Sink.GLOBAL})
 WANTED = frozenset({Sink.BACKWARD, Sink.RETURNED, Sink.YIELDED, Sink.ATTRIBUTE, Sink.GLOBAL})
 
 
@@ -65,7 +66,8 @@ class MissingNoGrad(Rule):
         )
         related = tuple(("this forward too", Place(f.op.unit, f.op.node)) for f in others[:4])
         severity = self.severity if loud else Severity.HINT
-        yield self.finding(event, first.op.node, message, severity=severity, related=related, fix=self._fix(first))
+        fix = self._fix(event, [first, *(f for f, _ in found)])
+        yield self.finding(event, first.op.node, message, severity=severity, related=related, fix=fix)
 
     def _severity(self, event: ForwardClosed) -> Severity | None:
         op, flow = event.op, event.function
@@ -102,12 +104,18 @@ class MissingNoGrad(Rule):
         return bool(event.function.named("load_state_dict", "torch.load"))
 
     @staticmethod
-    def _fix(event: ForwardClosed) -> Plan | None:
-        node = event.function.node
-        spelled = spell(event.function.unit, "torch.no_grad")
-        if not isinstance(node, cst.FunctionDef) or spelled is None or event.op.depth:
+    def _fix(event: FunctionClosed, found: Sequence[ForwardClosed]) -> Plan | None:
+        flow, node = event.function, event.function.node
+        spelled = spell(flow.unit, "torch.no_grad")
+        if not isinstance(node, cst.FunctionDef) or spelled is None or found[0].op.depth:
             return None
-        plan = add_decorator(event.function.unit, node, f"{spelled}()")
+        if flow.summary.backward or any(op.value.kind is Kind.OPTIMIZER for op in flow.ops):
+            return None  # the function trains as well
+        known = flow.program.callers.sites(flow.info).complete
+        out_of_sight = OUT_OF_SIGHT - {Sink.RETURNED} if known else OUT_OF_SIGHT
+        if any(not f.evaluation and sinks(f.op) & out_of_sight for f in found):
+            return None  # who gets the result may train with it
+        plan = add_decorator(flow.unit, node, f"{spelled}()")
         return Plan("run the function without grad", plan.steps, False, "all of the function then runs without grad")
 
 

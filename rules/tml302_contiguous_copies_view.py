@@ -12,6 +12,7 @@ from torchmemlint.flow.layout import sizes
 from torchmemlint.flow.patterns import bare, in_place, input_of, is_module, maker, number
 from torchmemlint.flow.values import Layout
 
+CONVERTING = frozenset("to cpu cuda float half double bfloat16 type type_as".split())  # the strides stay
 FLATTENING = frozenset({"view", "view_as", "reshape", "flatten"})
 
 
@@ -51,7 +52,7 @@ class ContiguousCopiesView(Rule):
         if op.receiver is None or op.arguments or op.receiver.layout is not Layout.STRIDED or overwritten(op.receiver):
             return
         shown = event.function.unit.text(op.receiver_node) if op.receiver_node is not None else "the view"
-        found = reading(event.function, op, stop=FLATTENING)
+        found = reading(event.function, op, stop=FLATTENING, through=CONVERTING)
         if found.escapes or not found.readers:
             return
         if all(map(_into_cross_entropy, found.ops)):

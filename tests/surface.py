@@ -1,5 +1,6 @@
 """A small analysis with the contract of `files.Analysis`, so that what lies around it is tested on its own:
 `keep(x)` is an error with a safe fix (`keep(x.detach())`), `waste(x)` a warning with an unsafe one, `small(x)` a hint.
+The fix of `keep(futile)` leaves its finding, that of `keep(broken)` no program.
 `crash()` raises, `slow()` hangs, `die()` kills the process."""
 
 from __future__ import annotations
@@ -62,6 +63,8 @@ class Stand:
         at = text.location(match.end() - 1)
         broken = "((" if argument == "broken" else ".detach()"
         edit = Edit(match.end() - 1, match.end() - 1, broken, at, at)
+        if argument == "futile":  # a fix that leaves the finding
+            edit = Edit(match.start(), match.start(), "0; ", start, start)
         fix = Fix(f"store `{argument}.detach()`", (edit,), rule is Keep, "" if rule is Keep else "values may change")
         related = (Related("attached here", text.path, text.location(0), text.location(1)),) if start.row > 2 else ()
         return Diagnostic(

@@ -133,9 +133,36 @@ def test_fix_writes_safe_fixes() -> None:
     result = run("check", "--fix")
     assert result.exit_code == 1
     assert path.read_text(encoding="utf-8") == TRAIN.replace("keep(x)", "keep(x.detach())")
-    assert "Found 1 finding (1 warning) in 1 file. Fixed 1 finding." in result.stdout
+    assert "Found 1 finding (1 warning) in 1 file. Fixed 1 finding (1 TML101)." in result.stdout
+    assert "Left: 1 with an unsafe fix (--unsafe-fixes)." in result.stdout
     assert run("check", "--fix", "--unsafe-fixes").exit_code == 0
     assert "waste(y.detach())" in path.read_text(encoding="utf-8")
+
+
+def test_fix_only_says_what_was_fixed_and_no_more() -> None:
+    path = write()
+    result = run("check", "--fix-only")
+    assert (result.exit_code, result.stdout) == (0, "Fixed 1 finding (1 TML101).\n")
+    assert path.read_text(encoding="utf-8") == TRAIN.replace("keep(x)", "keep(x.detach())")
+    assert run("check", "--fix-only", "--quiet").stdout == ""
+    assert run("check", "--fix-only", "--add-noqa").exit_code == 2
+    piped = run("check", "-", "--fix-only", stdin=TRAIN)
+    assert (piped.exit_code, piped.stdout) == (0, TRAIN.replace("keep(x)", "keep(x.detach())"))
+    assert piped.stderr == "Fixed 1 finding (1 TML101).\n"
+
+
+def test_what_a_baseline_hides_is_not_fixed() -> None:
+    path = write()
+    check("--baseline", "known.json")
+    write(TRAIN + "keep(w)\n")
+    assert run("check", "--baseline", "known.json", "--fix").exit_code == 0
+    assert path.read_text(encoding="utf-8") == TRAIN + "keep(w.detach())\n"
+
+
+def test_fixes_of_a_selection() -> None:
+    path = write()
+    assert run("check", "--fix", "--unsafe-fixes", "--select", "TML201").exit_code == 0
+    assert path.read_text(encoding="utf-8") == TRAIN.replace("waste(y)", "waste(y.detach())")
 
 
 def test_hints_that_are_not_shown_are_not_fixed() -> None:
@@ -235,7 +262,7 @@ def test_machine_formats_are_nothing_but_json(name: str) -> None:
 
 def test_statistics_show_files_and_quiet() -> None:
     write(TRAIN + "keep(w)\n")
-    assert check("--statistics").stdout.splitlines()[0] == "2\tTML101\t[*] graph-kept-in-container"
+    assert check("--statistics").stdout.splitlines()[0] == "2\tTML101\t[*] graph-kept-in-container\t2 safe fixes"
     assert check("--show-files").stdout == "a.py\n"
     assert "Found" in run("check").stdout
     assert "Found" not in run("check", "--quiet").stdout

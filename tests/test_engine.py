@@ -223,6 +223,19 @@ def test_a_fix_that_breaks_the_file_is_left_out_and_said(tmp_path: Path) -> None
     assert [d.row for d in result.left] == [2]
 
 
+def test_a_fix_that_leaves_its_finding_is_taken_back_and_said(tmp_path: Path) -> None:
+    make(tmp_path, a="import torch\nkeep(futile)\nkeep(y)\n", b="import torch\nkeep(z)\n")
+    result = mend(session(tmp_path), unsafe=False)
+    texts = {Path(path).name: text.text for path, text in result.after.items()}
+    assert texts == {
+        "a.py": "import torch\nkeep(futile)\nkeep(y.detach())\n",
+        "b.py": "import torch\nkeep(z.detach())\n",
+    }
+    assert result.codes == {"TML101": 2}
+    assert [(d.row, d.code) for d in result.left] == [(2, "TML101")]
+    assert "a.py:2: TML101 left as it is: it would still be found" in result.notes[0]
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [

@@ -155,6 +155,18 @@ def _conflicts(one: Fix, others: list[Fix]) -> bool:
     return any(a.start <= b.end and b.start <= a.end for a in one.edits for o in others for b in o.edits)
 
 
+def test_deletions_at_one_place_become_one_line() -> None:
+    text = b"def f():\n    a()\n    b()\n"
+    first, second, wide = fix((17, 17, "    del x\n")), fix((17, 17, "    del y, z\n")), fix((17, 17, "    del x, w\n"))
+    data, made = apply(text, [second, first, wide])
+    assert data == b"def f():\n    a()\n    del x, w, y, z\n    b()\n"
+    assert len(made) == 3
+    assert set(made) == {first, second, wide}
+    outer = fix((25, 25, "del q\n"))
+    assert apply(text, [outer, fix((25, 25, "    del x\n"))])[1] == [fix((25, 25, "    del x\n"))]
+    assert apply(text, [first, fix((17, 17, "    c()\n"))])[1] == [fix((17, 17, "    c()\n"))]
+
+
 def test_fixes_that_break_the_program_are_left_out() -> None:
     data = b"if a:\n    b\n    # -\n    c\nd = 1\n"
     gone_b, gone_c, other = fix((6, 12, "")), fix((20, 26, "")), fix((30, 31, "2"))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import xml.etree.ElementTree as xml
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -123,10 +125,23 @@ def test_colours_on_a_terminal_unless_refused(monkeypatch: pytest.MonkeyPatch, n
 
 def test_summaries() -> None:
     assert rendered("text") == "No findings in 3 files.\n"
-    assert rendered("text", fixed=2) == "No findings in 3 files. Fixed 2 findings.\n"
+    assert rendered("text", fixed=Counter(TML101=2)) == "No findings in 3 files. Fixed 2 findings (2 TML101).\n"
     assert rendered("text", summary=False) == ""
     hint = diagnostic(severity=Severity.HINT, fix=None)
     assert "Found 3 findings (1 error, 2 hints) in 3 files.\n" in rendered("text", hint, hint, diagnostic(fix=None))
+
+
+def test_what_fixing_left_is_told_with_the_reason() -> None:
+    made = diagnostic().fix
+    assert made is not None
+    unsafe, none = diagnostic(fix=replace(made, safe=False)), diagnostic(fix=None)
+    text = rendered("text", diagnostic(), unsafe, none, none, fixed=Counter(TML402=1, TML101=3))
+    assert "Fixed 4 findings (3 TML101, 1 TML402). Left: " in text
+    left = "Left: 1 with an unsafe fix (--unsafe-fixes), 1 whose fix could not be made, 2 without a fix.\n"
+    assert text.endswith(left)
+    assert "Left: 2 whose fix could not be made.\n" in rendered(
+        "text", diagnostic(), unsafe, fixed=Counter(), unsafe=True
+    )
 
 
 def test_concise() -> None:
@@ -136,13 +151,23 @@ def test_concise() -> None:
 
 
 def test_statistics() -> None:
-    found = [diagnostic(), diagnostic(), diagnostic(code="TML201", name="missing-no-grad", fix=None)]
+    made = diagnostic().fix
+    assert made is not None
+    unsafe = diagnostic(fix=replace(made, safe=False))
+    found = [diagnostic(), unsafe, diagnostic(code="TML201", name="missing-no-grad", fix=None)]
     assert rendered("concise", *found, statistics=True).splitlines() == [
-        "2\tTML101\t[*] graph-kept-in-container",
+        "2\tTML101\t[*] graph-kept-in-container\t1 safe, 1 unsafe fixes",
         "1\tTML201\t[ ] missing-no-grad",
     ]
-    assert json.loads(rendered("json", *found, statistics=True))[0]["count"] == 2
-    assert "TML201" in rendered("text", *found, statistics=True)
+    assert json.loads(rendered("json", *found, statistics=True))[0] == {
+        "count": 2,
+        "code": "TML101",
+        "name": "graph-kept-in-container",
+        "safe": 1,
+        "unsafe": 1,
+        "fixable": True,
+    }
+    assert "TML101  * graph-kept-in-container  (1 safe, 1 unsafe fixes)" in rendered("text", *found, statistics=True)
 
 
 def test_json_has_the_contract_fields() -> None:

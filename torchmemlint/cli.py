@@ -78,6 +78,7 @@ def _code_option(name: str, text: str) -> Callable[[_F], _F]:
 @click.argument("paths", nargs=-1, metavar="[PATHS]...")
 @click.option("--fix", is_flag=True, help="Make the safe fixes and write the files.")
 @click.option("--unsafe-fixes/--no-unsafe-fixes", default=None, help="Include fixes that may change what is computed.")
+@click.option("--fix-only", is_flag=True, help="--fix, then exit with 0 and say only what was fixed.")
 @click.option("--diff", is_flag=True, help="Show what --fix would change; write nothing.")
 @_code_option("--select", "Only these codes; prefixes (TML1) and ALL work, commas too.")
 @_code_option("--ignore", "Leave these codes out.")

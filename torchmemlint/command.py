@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TextIO
 
 import click
@@ -31,6 +32,7 @@ class Options:
 
     paths: tuple[str, ...] = ()
     fix: bool = False
+    fix_only: bool = False
     unsafe_fixes: bool | None = None
     diff: bool = False
     select: tuple[str, ...] | None = None
@@ -79,7 +81,7 @@ def run(options: Options) -> int:
         Session(config, options.jobs or default_jobs(), progress=progress) as session,
     ):
         unreadable = _add(session, options)
-        if options.fix or options.diff:
+        if options.fix or options.fix_only or options.diff:
             return _fixed(session, options, unreadable)
         found = sorted(unreadable + session.check())
     if options.add_noqa:
@@ -92,11 +94,11 @@ def _complain(options: Options) -> None:
         raise click.UsageError("`-` (standard input) can't be combined with paths")
     if options.stdin and options.add_noqa:
         raise click.UsageError("--add-noqa writes files: it can't be combined with standard input")
-    if options.add_noqa and (options.fix or options.diff):
-        raise click.UsageError("--add-noqa can't be combined with --fix or --diff")
+    if options.add_noqa and (options.fix or options.fix_only or options.diff):
+        raise click.UsageError("--add-noqa can't be combined with --fix, --fix-only or --diff")
     if options.update_baseline and not options.baseline:
         raise click.UsageError("--update-baseline needs --baseline FILE")
-    if options.diff_base and (options.fix or options.diff or options.add_noqa or options.stdin):
+    if options.diff_base and (options.fix or options.fix_only or options.diff or options.add_noqa or options.stdin):
         raise click.UsageError("--diff-base only reports: not with --fix, --diff, --add-noqa or standard input")
     if options.config_file and options.isolated:
         raise click.UsageError("--config and --isolated exclude each other")
@@ -132,8 +134,10 @@ def _add(session: Session, options: Options) -> list[Diagnostic]:
 
 def _fixed(session: Session, options: Options, unreadable: list[Diagnostic]) -> int:
     from torchmemlint.mend import mend
+    from torchmemlint.report.summary import fixes_made
 
-    mended = mend(session, session.config.unsafe_fixes)
+    context = _context(session, options)
+    mended = mend(session, session.config.unsafe_fixes, wanted=lambda found: _unknown(found, options, context))
     mended.left = sorted(unreadable + mended.left)
     if options.diff:
         sys.stdout.buffer.write(mended.diff().encode())
@@ -149,7 +153,13 @@ def _fixed(session: Session, options: Options, unreadable: list[Diagnostic]) -> 
         if not options.quiet:
             click.echo(f"{count} file{'' if count == 1 else 's'} would change.", err=True)
         return 1 if count and not options.exit_zero else 0
-    return _reported(session, mended.left, options, mended.made, sys.stderr if options.stdin else sys.stdout)
+    context, stream = _context(session, options), sys.stderr if options.stdin else sys.stdout
+    context.fixed, context.unsafe = mended.codes, session.config.unsafe_fixes
+    if not options.fix_only:
+        return _reported(session, mended.left, options, context, stream)
+    if not options.quiet:
+        click.echo(fixes_made(mended.codes), file=stream)
+    return 0
 
 
 def _pass_on(session: Session, options: Options, after: dict[str, Source]) -> None:
@@ -161,11 +171,14 @@ def _pass_on(session: Session, options: Options, after: dict[str, Source]) -> No
 
 
 def _reported(
-    session: Session, found: Sequence[Diagnostic], options: Options, fixed: int = 0, stream: TextIO | None = None
+    session: Session,
+    found: Sequence[Diagnostic],
+    options: Options,
+    context: Context | None = None,
+    stream: TextIO | None = None,
 ) -> int:
     """Take off the baseline, write the report; the exit code."""
-    context = Context(lambda path: source_of(session, path), len(session.files), fixed)
-    context.statistics, context.summary = options.statistics, not options.quiet
+    context = context or _context(session, options)
     found = _beyond_baseline(found, options, context)
     if options.diff_base:
         from torchmemlint.changes import Changes, on_changed_lines
@@ -173,6 +186,20 @@ def _reported(
         found = on_changed_lines(found, Changes(options.diff_base, _folder(options)), context.file_row)
     report(options.output_format, found, context, stream or sys.stdout)
     return 1 if found and not options.exit_zero else 0
+
+
+def _context(session: Session, options: Options) -> Context:
+    """What the reporters know of the run. Texts are read again when asked for: fixes change them."""
+    read = partial(source_of, session)
+    return Context(read, len(session.files), statistics=options.statistics, summary=not options.quiet)
+
+
+def _unknown(found: Sequence[Diagnostic], options: Options, context: Context) -> Sequence[Diagnostic]:
+    """The findings that the baseline does not hide; only they are fixed."""
+    if not options.baseline or options.update_baseline or not os.path.exists(options.baseline):
+        return found
+    context.texts.clear()
+    return baseline.new_findings(found, options.baseline, context.line)
 
 
 def _folder(options: Options) -> str:

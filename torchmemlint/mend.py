@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from torchmemlint.engine import Session, source_of
 from torchmemlint.findings import Diagnostic, Fix
@@ -11,17 +13,30 @@ from torchmemlint.fixes import FileChanged, apply_checked, unified_diff, write_a
 from torchmemlint.source import Source, SourceError
 
 ROUNDS = 10
+Wanted = Callable[[Sequence[Diagnostic]], Sequence[Diagnostic]]
 
 
 @dataclass
 class Mended:
     """What fixing came to: findings left, texts before and after, fixes made, and notes on what could not be done."""
 
+    session: Session
     left: list[Diagnostic] = field(default_factory=list)
+    found: dict[str, list[Diagnostic]] = field(default_factory=dict)  # of the changed files, before the change
     before: dict[str, Source] = field(default_factory=dict)
     after: dict[str, Source] = field(default_factory=dict)
-    made: int = 0
+    by_file: dict[str, Counter[str]] = field(default_factory=dict)  # fixes made, by code
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def codes(self) -> Counter[str]:
+        """How many findings of each code were fixed."""
+        return sum(self.by_file.values(), Counter())
+
+    @property
+    def made(self) -> int:
+        """How many findings were fixed."""
+        return self.codes.total()
 
     def changed(self) -> list[str]:
         """The files whose text is another one now, sorted."""
@@ -33,7 +48,7 @@ class Mended:
         return "".join(unified_diff(label, a, b) for old, new in pairs for (label, a), (_, b) in zip(old, new))
 
     def write(self) -> None:
-        """Replace the changed files on disk; one that can't be written is noted."""
+        """Replace the changed files on disk; one that can't be written is noted, and has the findings it had."""
         for path in self.changed():
             old, new = self.before[path], self.after[path]
             try:
@@ -41,25 +56,38 @@ class Mended:
             except (OSError, FileChanged) as error:
                 self.notes.append(f"{path}: not fixed: {error}")
                 self.after[path] = old
+                self.by_file.pop(path, None)
+                self.left = sorted([d for d in self.left if d.filename != path] + self.found[path])
+                self.session.update({path: old})
 
 
-def mend(session: Session, unsafe: bool, keep: int = ROUNDS) -> Mended:
+@dataclass
+class _Round:
+    """One file in one round: its text before and after, and the findings whose fixes were made."""
+
+    old: Source
+    new: Source
+    made: list[Diagnostic]
+
+
+def mend(session: Session, unsafe: bool, keep: int = ROUNDS, wanted: Wanted = list) -> Mended:
     """Fix the session's files in memory, at most `keep` rounds. Files that other files' fixes may concern are checked
-    again at the end."""
-    result = Mended()
+    again at the end. A fix that does not take its finding away is taken back. `wanted` picks the findings to fix."""
+    result, broken = Mended(session), set[Any]()
     found = session.check()
-    broken: set[Fix] = set()
     fresh = True  # `found` covers all files as they are now
     for _ in range(keep):
-        changed = _round(session, found, unsafe, result, broken)
-        if changed:
-            session.update(changed)
-            found = sorted([d for d in found if d.filename not in changed] + session.check(changed))
+        rounds = _round(session, wanted(found), unsafe, result, broken)
+        if rounds:
+            session.update({path: each.new for path, each in rounds.items()})
+            now = session.check(list(rounds))
+            kept = _accepted(session, rounds, found, now, result, broken)
+            found = sorted([d for d in found if d.filename not in kept] + [d for d in now if d.filename in kept])
         elif fresh:
             break
         else:
             found = session.check()
-        fresh = not changed
+        fresh = not rounds
     result.left = found
     return result
 
@@ -70,28 +98,62 @@ def fixable(diagnostic: Diagnostic, unsafe: bool) -> bool:
 
 
 def _round(
-    session: Session, found: Sequence[Diagnostic], unsafe: bool, result: Mended, broken: set[Fix]
-) -> dict[str, Source]:
-    """Apply one round to every file; the new texts of those that changed."""
-    by_file: dict[str, list[Fix]] = {}
+    session: Session, found: Sequence[Diagnostic], unsafe: bool, result: Mended, broken: set[Any]
+) -> dict[str, _Round]:
+    """Try one round on every file; those that change."""
+    by_file: dict[str, dict[Fix, Diagnostic]] = {}
     for diagnostic in found:
-        if diagnostic.fix is not None and fixable(diagnostic, unsafe) and diagnostic.fix not in broken:
-            by_file.setdefault(diagnostic.filename, []).append(diagnostic.fix)
-    changed = {}
-    for path, fixes in by_file.items():
-        text = _mended(session, path, list(dict.fromkeys(fixes)), result, broken)
-        if text is not None:
-            result.after[path] = changed[path] = text
-    return changed
+        fix = diagnostic.fix
+        if fix is not None and fixable(diagnostic, unsafe) and not {fix, _kind(diagnostic)} & broken:
+            by_file.setdefault(diagnostic.filename, {}).setdefault(fix, diagnostic)
+    rounds = {path: _mended(session, path, fixes, result, broken) for path, fixes in by_file.items()}
+    return {path: each for path, each in rounds.items() if each is not None}
 
 
-def _mended(session: Session, path: str, fixes: Sequence[Fix], result: Mended, broken: set[Fix]) -> Source | None:
+def _kind(diagnostic: Diagnostic) -> tuple[Any, ...]:
+    """What a finding and its fix are, wherever they stand in the file."""
+    fix = diagnostic.fix
+    edits = (fix.message, *(edit.content for edit in fix.edits)) if fix is not None else ()
+    return diagnostic.filename, diagnostic.code, diagnostic.message, edits
+
+
+def _accepted(
+    session: Session,
+    rounds: dict[str, _Round],
+    found: Sequence[Diagnostic],
+    now: Sequence[Diagnostic],
+    result: Mended,
+    broken: set[Any],
+) -> set[str]:
+    """The files whose fixes took their findings away; the others get their text back."""
+    before, after = Counter(map(_kind, found)), Counter(map(_kind, now))
+    undone: dict[str, Source] = {}
+    for path, each in rounds.items():
+        made = Counter(map(_kind, each.made))
+        futile = [d for d in each.made if after[_kind(d)] > before[_kind(d)] - made[_kind(d)]]
+        if futile:
+            undone[path] = each.old
+            broken.update(map(_kind, futile))
+            result.notes += [f"{path}:{d.row}: {d.code} left as it is: it would still be found" for d in futile]
+            continue
+        if path not in result.before:
+            result.before[path], result.found[path] = each.old, [d for d in found if d.filename == path]
+        result.after[path] = each.new
+        result.by_file.setdefault(path, Counter()).update(d.code for d in each.made)
+    if undone:
+        session.update(undone)
+    return set(rounds) - set(undone)
+
+
+def _mended(
+    session: Session, path: str, fixes: dict[Fix, Diagnostic], result: Mended, broken: set[Any]
+) -> _Round | None:
     """The file after these fixes; None where it stays as it is."""
     try:
         old = source_of(session, path)
     except SourceError:
         return None
-    data, made, bad = apply_checked(old.data, fixes)
+    data, made, bad = apply_checked(old.data, list(fixes))
     broken.update(bad)
     result.notes += [f"{path}: left as it is: the result of `{fix.message}` would not parse" for fix in bad]
     if data == old.data:
@@ -106,6 +168,5 @@ def _mended(session: Session, path: str, fixes: Sequence[Fix], result: Mended, b
         broken.update(made)
         result.notes.append(f"{path}: left as it is: {error}")
         return None
-    result.before.setdefault(path, old)
-    result.made += len(made)
-    return replace(old, data=data, raw=result.before[path].raw)
+    raw = result.before[path].raw if path in result.before else old.raw
+    return _Round(old, replace(old, data=data, raw=raw), [fixes[fix] for fix in made])

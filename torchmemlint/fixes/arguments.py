@@ -75,6 +75,9 @@ class _SetKeyword(Step):
         indent = _line_indent(place.data, place.span(last)[0])
         line_end = _rest_of_line(place.data, comma or end)
         between = place.text(comma or end, line_end).strip()
+        if indent is not None and comma is None and self._one_a_line(place):
+            yield Change(end, end, f",\n{indent}{text}")
+            return
         own_line = indent is not None and (not between or between.startswith("#")) and line_end < len(place.data)
         if own_line and comma is None and line_end == end:
             yield Change(end, end, f",\n{indent}{text}")
@@ -87,6 +90,14 @@ class _SetKeyword(Step):
             yield Change(end, end, f", {text}")
         else:
             yield Change(comma, comma, f" {text},")
+
+    def _one_a_line(self, place: Ground) -> bool:
+        """Does each argument begin a line, the closing bracket standing behind the last?"""
+        call = _call(place, self.node, "")
+        starts = [place.span(arg)[0] for arg in call.args]
+        opened = [_line_indent(place.data, start) is not None for start in starts[1:]]
+        end = place.outer(call.args[-1].value)[1]
+        return len(starts) > 2 and all(opened) and place.text(end, place.span(call)[1]).strip(" ") == ")"
 
 
 def set_keyword(call: cst.CSTNode, name: str, value_text: str) -> Plan:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import bisect
 import difflib
+import re
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from torchmemlint.findings import Edit, Fix
 
@@ -67,14 +69,35 @@ def _spliced(data: bytes, edits: Iterable[Edit]) -> bytes:
     return b"".join([*pieces, data[at:]])
 
 
+_DELETION = re.compile(r"([ \t]*)del (\w+(?:, \w+)*)(\r?\n|\r)")
+
+
+def _together(fixes: Iterable[Fix]) -> Iterator[tuple[Fix, list[Fix]]]:
+    """The fixes; those that only insert a `del` at the same place, as deep, become one that deletes all their names."""
+    groups: dict[object, list[tuple[Fix, list[str]]]] = {}
+    for fix in fixes:
+        edit = fix.edits[0] if len(fix.edits) == 1 else None
+        line = _DELETION.fullmatch(edit.content) if edit is not None and edit.start == edit.end else None
+        if edit is None or line is None:
+            yield fix, [fix]
+        else:
+            groups.setdefault((edit.start, line[1], line[3]), []).append((fix, line[2].split(", ")))
+    for group in groups.values():
+        first, edit = group[0][0], group[0][0].edits[0]
+        names = ", ".join(dict.fromkeys(name for _, deleted in group for name in deleted))
+        content = _DELETION.sub(rf"\1del {names}\3", edit.content)
+        members = [fix for fix, _ in group]
+        yield (first if len(group) == 1 else replace(first, edits=(replace(edit, content=content),))), members
+
+
 def apply(data: bytes, fixes: Sequence[Fix]) -> tuple[bytes, list[Fix]]:
     """One round: the text (UTF-8, as in `Source.data`) with all fixes made that do not touch one another, by place, and
     the fixes that were made. The others must be found again in the new text."""
-    taken, made = _Taken(), []
-    for fix in sorted(fixes, key=lambda fix: [_key(edit) for edit in fix.edits]):
+    taken, made = _Taken(), list[Fix]()
+    for fix, members in _together(sorted(fixes, key=lambda fix: [_key(edit) for edit in fix.edits])):
         if _sound(fix, len(data)) and taken.admits(fix):
             taken.take(fix)
-            made.append(fix)
+            made += members
     return _spliced(data, taken.edits.values()), made
 
 

@@ -62,6 +62,8 @@ def text_shape(text: str) -> Shape:
     """The shape of an expression given as text. Refused if it is none."""
     try:
         body = ast.parse(f"(\n{text}\n)", mode="eval").body
+        if not isinstance(body, (ast.Yield, ast.YieldFrom)):
+            ast.parse(f"[\n{text}\n]", mode="eval")  # its own brackets are closed in it
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise Refused("not an expression") from None
     if isinstance(body, _BARE_AST):

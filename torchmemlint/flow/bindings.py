@@ -135,7 +135,15 @@ def _unpack(f: Frame, target: cst.Tuple | cst.List, value: Value, node: cst.Base
             assign(f, element.value, replace(UNKNOWN, graph=value.graph, params=value.params, defs=value.defs), None)
             continue
         part = known[position] if exact else member(value)
-        assign(f, element.value, part, node)
+        assign(f, element.value, part, _shown(target, node, position))
+
+
+def _shown(target: cst.Tuple | cst.List, node: cst.BaseExpression | None, position: int) -> cst.BaseExpression | None:
+    """The expression of one member, where the unpacked value is written as a tuple of as many."""
+    if not isinstance(node, (cst.Tuple, cst.List)) or len(node.elements) != len(target.elements):
+        return None
+    starred = any(isinstance(e, cst.StarredElement) for e in (*node.elements, *target.elements))
+    return None if starred else node.elements[position].value
 
 
 def _members(value: Value) -> tuple[Value, ...]:

@@ -38,17 +38,26 @@ class Reading:
 
 
 def reading(
-    flow: FunctionFlow, op: Op, *, calls: int = DEPTH, returns: bool = False, stop: frozenset[str] = frozenset()
+    flow: FunctionFlow,
+    op: Op,
+    *,
+    calls: int = DEPTH,
+    returns: bool = False,
+    stop: frozenset[str] = frozenset(),
+    through: frozenset[str] = frozenset(),
 ) -> Reading:
     """Follow the result of `op`; with `returns`, into the callers too where all of them are known. Operators of `stop`
-    count as readers, though they give views."""
+    count as readers, though they give views; those of `through` are followed like views."""
     found = Reading()
     seen = {op}
     todo = [(flow, op, calls)]
     while todo and len(seen) < 300:
         where, current, depth = todo.pop()
         for user in current.consumers:
-            onward = [] if bare(user) in stop else list(_onward(where, current, user, depth, returns))
+            if bare(user) in through:
+                onward: list[tuple[FunctionFlow, Op, int] | None] = [(where, user, depth)]
+            else:
+                onward = [] if bare(user) in stop else list(_onward(where, current, user, depth, returns))
             if onward == [None]:
                 found.escapes = True
             elif not onward:

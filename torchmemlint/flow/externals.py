@@ -252,6 +252,11 @@ def _backward(f: Frame, node: cst.Call, args: Args) -> Value:
     return HOST
 
 
+def _distributed_backward(f: Frame, node: cst.Call, args: Args) -> Value:
+    """`backward(context_id, roots)`."""
+    return _backward(f, node, args[1:])
+
+
 def _map(f: Frame, node: cst.Call, args: Args) -> Value:
     """map(fn, xs): fn is called with the members."""
     members = [Argument(None, element_of(f, a.node, a.value), a.node) for a in args[1:]]
@@ -309,6 +314,7 @@ SPECIAL: dict[str, Callable[[Frame, cst.Call, Args], Value]] = {
     "torch.device": _device,
     "torch.autograd.grad": _grad,
     "torch.autograd.backward": _backward,
+    "torch.distributed.autograd.backward": _distributed_backward,
     "map": _map,
     **{name: _thread(name) for name in threads.STARTERS},
 }

@@ -163,6 +163,10 @@ class Timeline:
                 handler(self, statement)
             else:
                 self._expression(statement)
+            self._behind(statement)
+
+    def _behind(self, statement: cst.CSTNode) -> None:
+        """Called where a statement of a block has ended."""
 
     def _line(self, node: cst.SimpleStatementLine) -> None:
         self._block(node)

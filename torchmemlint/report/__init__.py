@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import PurePath
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 from torchmemlint.findings import Diagnostic, Location
 from torchmemlint.source import Source, SourceError
@@ -24,7 +25,8 @@ class Context:
 
     read: Callable[[str], Source]  # raises SourceError
     files: int = 0  # files checked
-    fixed: int = 0  # fixes made before
+    fixed: Counter[str] | None = None  # findings fixed before, by code; None where nothing was to be fixed
+    unsafe: bool = False  # were unsafe fixes to be made too?
     statistics: bool = False
     summary: bool = True
     texts: dict[str, Source | None] = field(default_factory=dict)
@@ -83,13 +85,36 @@ def printable(text: str, tab: str = "\\t") -> str:
     return text.translate({**_CONTROL, 9: tab})
 
 
-def statistics(diagnostics: Sequence[Diagnostic]) -> list[tuple[int, str, str, bool]]:
-    """(count, code, name, fixable) of each code, the most frequent first."""
-    counts: dict[tuple[str, str], list[bool]] = {}
+class Row(NamedTuple):
+    """How often a code was found, and how many of the findings have a fix of either kind."""
+
+    count: int
+    code: str
+    name: str
+    safe: int
+    unsafe: int
+
+    @property
+    def mark(self) -> str:
+        """An asterisk where there is a fix."""
+        return "*" if self.safe or self.unsafe else " "
+
+    @property
+    def fixes(self) -> str:
+        """The fixes in words; empty where there is none."""
+        kinds = ((self.safe, "safe"), (self.unsafe, "unsafe"))
+        words = ", ".join(f"{count} {kind}" for count, kind in kinds if count)
+        return words and f"{words} fix{'' if self.safe + self.unsafe == 1 else 'es'}"
+
+
+def statistics(diagnostics: Sequence[Diagnostic]) -> list[Row]:
+    """The counts of each code, the most frequent first."""
+    counts: dict[tuple[str, str], Counter[bool | None]] = {}
     for diagnostic in diagnostics:
-        counts.setdefault((diagnostic.code, diagnostic.name), []).append(diagnostic.fix is not None)
-    rows = [(len(fixes), code, name, any(fixes)) for (code, name), fixes in counts.items()]
-    return sorted(rows, key=lambda row: (-row[0], row[1]))
+        safe = diagnostic.fix.safe if diagnostic.fix is not None else None
+        counts.setdefault((diagnostic.code, diagnostic.name), Counter())[safe] += 1
+    rows = [Row(c.total(), code, name, c[True], c[False]) for (code, name), c in counts.items()]
+    return sorted(rows, key=lambda row: (-row.count, row.code))
 
 
 def docs_url(code: str) -> str | None:

@@ -18,8 +18,9 @@ def line(diagnostic: Diagnostic) -> str:
 def write(diagnostics: Sequence[Diagnostic], context: Context, stream: TextIO) -> None:
     """Write the findings, or their counts by code."""
     if context.statistics:
-        for count, code, name, fixable in statistics(diagnostics):
-            stream.write(f"{count}\t{code}\t[{'*' if fixable else ' '}] {name}\n")
+        for row in statistics(diagnostics):
+            fixes = f"\t{row.fixes}" if row.fixes else ""
+            stream.write(f"{row.count}\t{row.code}\t[{row.mark}] {row.name}{fixes}\n")
         return
     for diagnostic in diagnostics:
         stream.write(line(diagnostic) + "\n")

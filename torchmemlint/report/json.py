@@ -68,7 +68,7 @@ def impact(code: str) -> dict[str, Any] | None:
 def write(diagnostics: Sequence[Diagnostic], context: Context, stream: TextIO) -> None:
     """Write the findings, or with `--statistics` their counts by code."""
     if context.statistics:
-        rows = [{"count": n, "code": c, "name": name, "fixable": f} for n, c, name, f in statistics(diagnostics)]
+        rows = [{**row._asdict(), "fixable": row.mark == "*"} for row in statistics(diagnostics)]
         stream.write(json.dumps(rows, indent=2) + "\n")
         return
     stream.write(json.dumps([finding_object(d) for d in diagnostics], indent=2) + "\n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple, TextIO
 
@@ -12,6 +11,7 @@ from rich.text import Text
 
 from torchmemlint.findings import Diagnostic, Location, Severity
 from torchmemlint.report import Context, printable, spot, statistics
+from torchmemlint.report.summary import summary
 
 _STYLE = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.HINT: "bold cyan"}
 WIDTH = 160  # longer lines are cut
@@ -90,31 +90,13 @@ def _finding(d: Diagnostic, context: Context) -> Text:
     return text
 
 
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
-
-
-def summary(diagnostics: Sequence[Diagnostic], context: Context) -> str:
-    """The last line: counts by severity, files, and what --fix would do."""
-    files = _count(context.files, "file")
-    fixed = f" Fixed {_count(context.fixed, 'finding')}." if context.fixed else ""
-    if not diagnostics:
-        return f"No findings in {files}.{fixed}"
-    counts = Counter(d.severity for d in diagnostics)
-    parts = ", ".join(_count(counts[s], s.value) for s in Severity if counts[s])
-    text = f"Found {_count(len(diagnostics), 'finding')} ({parts}) in {files}.{fixed}"
-    safe = sum(1 for d in diagnostics if d.fix and d.fix.safe)
-    unsafe = sum(1 for d in diagnostics if d.fix and not d.fix.safe)
-    options = [f"{safe} with --fix"] * bool(safe) + [f"{unsafe} with --fix --unsafe-fixes"] * bool(unsafe)
-    return f"{text} Fixable: {', '.join(options)}." if options else text
-
-
 def write(diagnostics: Sequence[Diagnostic], context: Context, stream: TextIO) -> None:
     """Write all findings and the summary; colours only where `stream` is a terminal."""
     console = Console(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True)
     if context.statistics:
-        for count, code, name, fixable in statistics(diagnostics):
-            console.print(Text(f"{count:>6}  ").append(code, "bold").append(f"  {'*' if fixable else ' '} {name}"))
+        for row in statistics(diagnostics):
+            fixes = f"  ({row.fixes})" if row.fixes else ""
+            console.print(Text(f"{row.count:>6}  ").append(row.code, "bold").append(f"  {row.mark} {row.name}{fixes}"))
     else:
         for diagnostic in diagnostics:
             console.print(_finding(diagnostic, context))

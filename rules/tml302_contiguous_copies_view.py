@@ -8,6 +8,7 @@ from torchmemlint.fixes import Plan, unwrap_call
 from torchmemlint.flow.consumers import Reading, overwritten, reading
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.graph import Op
+from torchmemlint.flow.keeping import runs_with_grad
 from torchmemlint.flow.layout import sizes
 from torchmemlint.flow.patterns import bare, in_place, input_of, is_module, maker, number
 from torchmemlint.flow.values import Layout
@@ -22,7 +23,8 @@ class ContiguousCopiesView(Rule):
     ## What it does
     Reports `.contiguous()` on a sliced, transposed, permuted or expanded view when each operator that reads the result
     works on strided tensors, and neither the copy nor its source is written afterwards; and of logits whose last
-    position is cut off before `cross_entropy`, where shifting the labels needs no copy.
+    position is cut off before `cross_entropy`, where shifting the labels needs no copy (a hint where grad may be on: in
+    a training step the peak lies in the loss's backward and does not move).
 
     ## Why it costs memory
     One whole extra copy of the view is allocated, and of an expanded view one as large as the expansion: measured, 17
@@ -57,7 +59,8 @@ class ContiguousCopiesView(Rule):
             return
         if all(map(_into_cross_entropy, found.ops)):
             message = f"one more copy of `{shown}`: shift the labels instead of the logits, which stay as they are"
-            yield self.finding(event, op.node, message)
+            training = runs_with_grad(event.function, op)
+            yield self.finding(event, op.node, message, severity=Severity.HINT if training else Severity.WARNING)
             return
         severity = _severity(op, found)
         if severity is None:

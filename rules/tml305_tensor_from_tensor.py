@@ -46,6 +46,16 @@ class TensorFromTensor(Rule):
         message = f"one more copy of `{shown}`, which is a tensor already: `.detach()` shares it, `.clone()` says it"
         yield self.finding(event, op.node, message, fix=self._fix(op, first.node))
 
+    @on(OpClosed, "torch.new_tensor")
+    def new(self, event: OpClosed) -> Iterator[Finding]:
+        """`a.new_tensor(t)`."""
+        op = event.op
+        first = op.argument(0, "data")
+        if first is not None and _is_tensor(first.value):
+            shown = event.function.unit.text(first.node)
+            message = f"one more copy of `{shown}`, which is a tensor already: `.to(…)` converts it where it has to"
+            yield self.finding(event, op.node, message)
+
     @on(OpClosed, "torch.clone")
     def as_tensor(self, event: OpClosed) -> Iterator[Finding]:
         """`torch.as_tensor(t).clone()`."""

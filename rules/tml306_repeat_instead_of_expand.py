@@ -51,7 +51,7 @@ class RepeatInsteadOfExpand(Rule):
     code = "TML306"
     name = "repeat-instead-of-expand"
     severity = Severity.WARNING
-    words = frozenset({"repeat", "tile", "repeat_interleave", "stack", "expand", "broadcast_to"})
+    words = frozenset({"repeat", "tile", "repeat_interleave", "stack", "cat", "expand", "broadcast_to"})
     roles = frozenset({"module", "forward", "function"})
 
     @on(OpClosed, "torch.repeat", "torch.tile")
@@ -71,7 +71,7 @@ class RepeatInsteadOfExpand(Rule):
             return
         if _read_expanded(found):
             yield self._finding(event, sure, _expanded(op, counts, stretched) if sure else None)
-        elif stretched == [0] and len(counts) > 1 and _fed_to_forward(found):
+        elif stretched == [0] and len(counts) > 1 and _fed_to_forward(found) and not overwritten(op.value):
             what = (
                 f"every row repeats {shown(event, op.receiver_node)}: a forward on one row gives the "
                 "same, n times smaller"
@@ -90,11 +90,13 @@ class RepeatInsteadOfExpand(Rule):
         if dim is not None and (dim in known.left or dim in known.right) and _read_expanded(found):
             yield self._finding(event, True, None)
 
-    @on(OpClosed, "torch.stack")
+    @on(OpClosed, "torch.stack", "torch.cat")
     def stacked(self, event: OpClosed) -> Iterator[Finding]:
-        """`torch.stack([x] * n)`."""
+        """`torch.stack([x] * n)`, `torch.cat([x[None]] * n)`."""
         op = event.op
         one = _multiplied(op.receiver)
+        if one is not None and bare(op) == "cat" and not units(one).has(dimension(op, 0) or 0, 0):
+            return
         found = reading(event.function, op)
         if one is None or not _read_expanded(found) or overwritten(one):
             return

@@ -6,14 +6,13 @@ from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.fixes import Plan, replace
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.graph import Op
-from torchmemlint.flow.layout import broadcast_against, units
+from torchmemlint.flow.layout import EXPANDING, broadcast_against, single, units
 from torchmemlint.flow.patterns import back, bare, maker, number, only_reader, operands, sign
 from torchmemlint.flow.values import Value
 from torchmemlint.index.marks import NEW_AXIS
 
 EVEN = frozenset({"pow", "square", "abs", "norm"})
 SUMS = frozenset({"sum", "mean", "norm", "linalg.norm", "linalg.vector_norm"})
-EXPANDING = frozenset({"expand", "expand_as", "broadcast_to"})
 
 
 class MaterialisedPairwise(Rule):
@@ -54,7 +53,7 @@ class MaterialisedPairwise(Rule):
         kind, values = sign(op), operands(op)
         if kind not in ("-", "*") or len(values) != 2:
             return
-        left, right = units(values[0]), units(values[1])
+        left, right = single(values[0]), single(values[1])
         pairs = broadcast_against(left, right)
         summed = _difference_summed(op) if kind == "-" else _summed(op)
         if summed is None:
@@ -111,7 +110,7 @@ def _over_unit(summed: Op, values: list[Value]) -> bool:
     dim = number(axis.node) if axis is not None else None
     if not isinstance(dim, int):
         return True
-    known = [units(v) for v in values]
+    known = [single(v) for v in values]
     return any(dim in k.left or dim in k.right for k in known)
 
 

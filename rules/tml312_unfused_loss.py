@@ -7,7 +7,7 @@ from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.fixes import Plan, replace, spell
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.graph import Op
-from torchmemlint.flow.patterns import input_of, is_module, maker, only_reader
+from torchmemlint.flow.patterns import input_of, is_module, maker, nodes, number, only_reader, operands, sign
 from torchmemlint.flow.values import Value
 from torchmemlint.index.marks import RUNS_MODULES
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from torchmemlint.index.model import FileIndex, FunctionInfo
 
 MODULES = frozenset({"BCELoss", "NLLLoss"})
+MAX_GUARD = 1e-4
 
 
 class UnfusedLoss(Rule):
@@ -60,11 +61,43 @@ class UnfusedLoss(Rule):
         """`torch.log(softmax(x))`."""
         op = event.op
         made = maker(op.receiver) if op.receiver is not None else None
+        if made is not None and sign(made) == "+" and only_reader(made) is op and _tiny(made):
+            yield from self._shifted(event, op, made)
+            return
         if made is None or only_reader(made) is not op or not _probabilities(made):
             return
         name = "log_softmax" if _named(made, "softmax", "Softmax") else "logsigmoid"
         what = f"the probabilities are written out and saved only for their logarithm: `{name}` saves one tensor"
         yield self.finding(event, op.node, what, fix=_fused(event, op, made, name))
+
+    def _shifted(self, event: OpClosed, op: Op, added: Op) -> Iterator[Finding]:
+        """`torch.log(softmax(x) + 1e-8)`: the small number only guards against log(0)."""
+        below = [o for o in added.inputs if _probabilities(o) and only_reader(o) is added]
+        if len(below) == 1:
+            name = "log_softmax" if _named(below[0], "softmax", "Softmax") else "logsigmoid"
+            what = (
+                f"the probabilities are written out twice, only for their logarithm: `{name}` saves one tensor and "
+                "needs no small number against log(0)"
+            )
+            yield self.finding(event, op.node, what, severity=Severity.HINT)
+
+    @on(OpClosed, "torch.log")
+    def by_hand(self, event: OpClosed) -> Iterator[Finding]:
+        """`y * log(p) + (1 - y) * log(1 - p)` with p = sigmoid(x)."""
+        op = event.op
+        rest = maker(op.receiver) if op.receiver is not None else None
+        if rest is None or sign(rest) != "-" or number(nodes(rest)[0]) != 1:
+            return
+        made = maker(operands(rest)[-1])
+        if made is None or not _named(made, "sigmoid", "Sigmoid"):
+            return
+        others = [u for u in made.consumers if u is not rest]
+        if len(others) == 1 and others[0].name == "torch.log" and rest.consumers == [op]:
+            what = (
+                "binary cross entropy is written out of two logarithms, each of which saves a tensor of the logits' "
+                "size: `binary_cross_entropy_with_logits` saves the logits"
+            )
+            yield self.finding(event, op.node, what)
 
     @on(OpClosed, "torch.binary_cross_entropy", "module")
     def binary(self, event: OpClosed) -> Iterator[Finding]:
@@ -112,6 +145,12 @@ def _maker(value: Value | None) -> Op | None:
 
 def _named(op: Op, function: str, module: str) -> bool:
     return op.name == f"torch.{function}" or is_module(op, module)
+
+
+def _tiny(op: Op) -> bool:
+    """Is a small number added?"""
+    given = [number(node) for node in nodes(op)]
+    return any(value is not None and 0 < value <= MAX_GUARD for value in given)
 
 
 def _probabilities(op: Op) -> bool:

@@ -6,8 +6,9 @@ from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.fixes import Plan, replace, spell
 from torchmemlint.flow.consumers import in_custom_function
 from torchmemlint.flow.events import OpClosed
-from torchmemlint.flow.formulas import Formula, formula
+from torchmemlint.flow.formulas import Formula, formula, reduced
 from torchmemlint.flow.graph import Op
+from torchmemlint.index.marks import RUNS_MODULES
 
 NORMS = frozenset({"layer_norm", "rms_norm"})
 CALLS = {
@@ -17,6 +18,7 @@ CALLS = {
     "gelu-tanh": "gelu",
     "softplus": "softplus",
     "sigmoid": "sigmoid",
+    "softmax": "softmax",
 }
 
 
@@ -25,7 +27,8 @@ class HandwrittenActivation(Rule):
 
     ## What it does
     Reports x · sigmoid(x) (`silu`), the two forms of gelu, x · tanh(softplus(x)) (`mish`), log(1 + exp(x))
-    (`softplus`) and 1 / (1 + exp(−x)) (`sigmoid`); as hints, layer norm and root-mean-square norm.
+    (`softplus`), 1 / (1 + exp(−x)) (`sigmoid`) and exp(x) / sum(exp(x)) (`softmax`); as hints, layer norm,
+    root-mean-square norm, and what is computed of a number a row.
 
     ## Why it costs memory
     Every primitive writes a tensor of the input's size and saves operands for its own backward; the built-in saves its
@@ -45,7 +48,8 @@ class HandwrittenActivation(Rule):
     code = "TML313"
     name = "handwritten-activation"
     severity = Severity.WARNING
-    words = frozenset({"sigmoid", "erf", "tanh", "exp", "rsqrt", "std", "var"})
+    words = frozenset({"sigmoid", "erf", "tanh", "exp", "rsqrt", "sqrt", "std", "var", RUNS_MODULES})
+    file_words = frozenset({"sigmoid", "Sigmoid", "erf", "tanh", "exp", "rsqrt", "sqrt", "std", "var"})
     roles = frozenset({"module", "forward", "function"})
 
     @on(OpClosed, "arith", "torch.log", "torch.log1p", "torch.mul")
@@ -66,7 +70,8 @@ class HandwrittenActivation(Rule):
             f"`{CALLS[found.name]}` written out: {_number(len(found.parts))} of the input's size made besides the "
             "result, and saved for backward"
         )
-        yield self.finding(event, event.op.node, what, fix=_call(event, event.op, found))
+        severity = Severity.HINT if reduced(found.source) else Severity.WARNING
+        yield self.finding(event, event.op.node, what, severity=severity, fix=_call(event, event.op, found))
 
 
 def _call(event: OpClosed, op: Op, found: Formula) -> Plan | None:

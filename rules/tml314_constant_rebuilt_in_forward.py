@@ -2,9 +2,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import libcst as cst
+
 from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.flow.events import OpClosed
-from torchmemlint.flow.patterns import back, flag, maker
+from torchmemlint.flow.patterns import back, flag, maker, number
 from torchmemlint.flow.rebuilt import fixed_size, in_forward, square_mask
 
 VIEWS = frozenset({"view", "reshape", "unsqueeze", "to", "bool", "float"})
@@ -36,21 +38,32 @@ class ConstantRebuiltInForward(Rule):
     code = "TML314"
     name = "constant-rebuilt-in-forward"
     severity = Severity.HINT
-    words = frozenset({"tril", "triu", "eye", "register_buffer"})
+    words = frozenset({"tril", "triu", "eye", "arange", "linspace", "logspace", "tensor", "register_buffer"})
 
-    @on(OpClosed, "torch.tril", "torch.triu", "torch.eye")
+    @on(OpClosed, "torch.tril", "torch.triu", "torch.eye", "torch.arange", "torch.linspace", "torch.logspace")
     def rebuilt(self, event: OpClosed) -> Iterator[Finding]:
         """`torch.tril(torch.ones(self.n, self.n))` in a forward."""
         op = event.op
         if not in_forward(event.function):
             return
-        source = op if op.name == "torch.eye" else maker(op.receiver) if op.receiver is not None else None
+        triangle = op.name in ("torch.tril", "torch.triu")
+        source = op if not triangle else maker(op.receiver) if op.receiver is not None else None
         if source is None or not fixed_size(event.function, source):
             return
         what = (
             "each call allocates this constant anew; a buffer made in the constructor is allocated once "
             "for all layers and calls"
         )
+        yield self.finding(event, op.node, what)
+
+    @on(OpClosed, "torch.tensor")
+    def literal(self, event: OpClosed) -> Iterator[Finding]:
+        """`torch.tensor([[-1.0, 0.0, 1.0], …])` in a forward: copied from the host in each call."""
+        op = event.op
+        given = op.argument(0, "data")
+        if given is None or not _table(given.node) or not in_forward(event.function):
+            return
+        what = "each call makes this table anew and copies it from the host: a buffer made in the constructor is there"
         yield self.finding(event, op.node, what)
 
     @on(OpClosed, "register_buffer")
@@ -66,3 +79,10 @@ class ConstantRebuiltInForward(Rule):
             "of truth values takes a quarter of one"
         )
         yield self.finding(event, op.node, what)
+
+
+def _table(node: cst.BaseExpression) -> bool:
+    """Is it a nested list of numbers?"""
+    if not isinstance(node, (cst.List, cst.Tuple)) or len(node.elements) < 2:
+        return False
+    return all(number(e.value) is not None or _table(e.value) for e in node.elements)

@@ -43,7 +43,8 @@ class AttentionWeightsUnread(Rule):
         op = event.op
         if not (op.callee or "").startswith("torch.nn.") or not (op.callee or "").endswith(".MultiheadAttention"):
             return
-        if any(a.name in ("need_weights", "*", "**") for a in op.arguments) or op.argument(POSITION) is not None:
+        wanted = op.argument(POSITION, "need_weights")
+        if any(a.name in ("*", "**") for a in op.arguments) or wanted is not None and wanted.value.const is not True:
             return
         parts = {user.name: user for user in op.uses if user.node is op.node}
         weights, output = parts.get("module.weights"), parts.get("module.output")
@@ -52,9 +53,10 @@ class AttentionWeightsUnread(Rule):
         what = (
             "the weights are unread: `need_weights=False` lets the fused kernel run, which stores no length² per head"
         )
-        plan = set_keyword(op.node, "need_weights", "False")
+        plan = set_keyword(op.node, "need_weights", "False") if wanted is None or wanted.name is not None else None
         reason = "the second result becomes None, and the first rounds differently"
-        yield self.finding(event, op.node, what, fix=Plan("turn the weights off", plan.steps, False, reason))
+        fix = Plan("turn the weights off", plan.steps, False, reason) if plan is not None else None
+        yield self.finding(event, op.node, what, fix=fix)
 
 
 def _read_as_pair(op: Op, weights: Op, output: Op) -> bool:

@@ -41,7 +41,7 @@ class FullMatricesUnread(Rule):
     def decomposed(self, event: OpClosed) -> Iterator[Finding]:
         """`U, S, Vh = torch.linalg.svd(x); U[:, :k]`."""
         op = event.op
-        if any(a.name in ("full_matrices", "*", "**") for a in op.arguments) or op.arguments:
+        if any(a.name not in (None, "full_matrices") or a.value.const is not True for a in op.arguments):
             return
         parts = _parts(op)
         if len(parts) != 3 or _whole(op, parts):
@@ -56,6 +56,18 @@ class FullMatricesUnread(Rule):
             return
         what = "full square bases are computed of which leading vectors are read: `full_matrices=False` makes no more"
         yield self.finding(event, op.node, what, fix=_reduced(op, "full_matrices", "False"))
+
+    @on(OpClosed, "torch.svd")
+    def deprecated(self, event: OpClosed) -> Iterator[Finding]:
+        """`U, S, V = torch.svd(x, some=False); U[:, :k]`."""
+        op, parts = event.op, _parts(event.op)
+        some = op.argument(0, "some")
+        if some is None or some.value.const is not False or len(parts) != 3 or _whole(op, parts):
+            return
+        if _leading(parts[0], 1) and _leading(parts[2], 1) and (parts[0].consumers or parts[2].consumers):
+            what = "full square bases are computed of which leading vectors are read: `some=True` makes no more"
+            plan = _reduced(op, "some", "True") if some.name is not None else None
+            yield self.finding(event, op.node, what, fix=plan)
 
     @on(OpClosed, "torch.linalg.qr")
     def complete(self, event: OpClosed) -> Iterator[Finding]:
@@ -93,6 +105,8 @@ def _leading_slice(user: Op, dimension: int) -> bool:
     if not isinstance(user.node, cst.Subscript) or user.name not in ("torch.getitem", "torch.index"):
         return False
     kinds = [index_kind(e) for e in user.node.slice]
+    while len(kinds) > dimension + 1 and kinds[-1] == ":" and kinds[0] != "...":
+        kinds.pop()
     if kinds and kinds[0] == "..." and dimension == 1:
         at = len(kinds) - 1
     elif len(kinds) == dimension + 1 and all(k == ":" for k in kinds[:-1]):

@@ -7,8 +7,9 @@ from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.flow.consumers import reading
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.graph import Op
-from torchmemlint.flow.onehot import CASTS, VIEWS, makes_one_hot
-from torchmemlint.flow.patterns import bare, is_module, sign
+from torchmemlint.flow.onehot import CASTS, CONSTANTS, VIEWS, makes_one_hot
+from torchmemlint.flow.patterns import back, bare, is_module, sign
+from torchmemlint.flow.scalars import scalar_like
 
 LOSSES = ("CrossEntropyLoss", "KLDivLoss", "BCELoss", "BCEWithLogitsLoss", "MSELoss", "SmoothL1Loss")
 SUMS = frozenset({"sum", "mean"})
@@ -46,7 +47,7 @@ class DenseTarget(Rule):
     def check(self, event: OpClosed) -> Iterator[Finding]:
         """One finding a target."""
         op = event.op
-        if not makes_one_hot(op):
+        if not makes_one_hot(op) and not _smoothed(event, op):
             return
         readers = _readers(event, op)
         if readers and all(map(_as_target, readers)):
@@ -57,12 +58,21 @@ class DenseTarget(Rule):
             yield self.finding(event, op.node, what)
 
 
+def _smoothed(event: OpClosed, op: Op) -> bool:
+    """`full_like(logits, a).scatter_(1, y, b)` with two numbers."""
+    value = op.argument(2, "value") or op.argument(2, "src")
+    if bare(op) not in ("scatter_", "scatter") or op.receiver is None or value is None:
+        return False
+    base = back(op.receiver, CASTS | {"fill_", "clone"})
+    return base is not None and bare(base) in CONSTANTS and scalar_like(event.function, value.value, value.node)
+
+
 def _readers(event: OpClosed, op: Op) -> list[Op]:
     """Who reads the rows, through views and casts; empty where they go out of sight."""
     found = reading(event.function, op)
     readers: list[Op] = []
     for user in found.ops:
-        if bare(user) in CASTS | VIEWS:
+        if bare(user) in CASTS | VIEWS or sign(user) == "neg":
             onward = _readers(event, user)
             if not onward:
                 return []

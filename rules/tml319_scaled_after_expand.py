@@ -10,6 +10,7 @@ from torchmemlint.flow.graph import Op
 from torchmemlint.flow.layout import index_kind, units
 from torchmemlint.flow.patterns import bare, dimension, input_of, is_module, maker, nodes, only_reader, operands, sign
 from torchmemlint.flow.scalars import scalar_like
+from torchmemlint.index.marks import RUNS_MODULES
 
 from ._copies import shown
 
@@ -41,7 +42,8 @@ class ScaledAfterExpand(Rule):
     code = "TML319"
     name = "scaled-after-expand"
     severity = Severity.WARNING
-    words = frozenset({"expand", "expand_as", "broadcast_to", "index_select", "interpolate", "Upsample"})
+    words = frozenset({"expand", "expand_as", "broadcast_to", "index_select", "interpolate", RUNS_MODULES})
+    file_words = frozenset({"expand", "expand_as", "broadcast_to", "index_select", "interpolate", "Upsample"})
     roles = frozenset({"module", "forward", "function"})
 
     @on(OpClosed, "arith", "torch.mul", "torch.div")

@@ -18,7 +18,7 @@ class ConstantFilledOperand(Rule):
 
     ## What it does
     Reports `ones_like(x)`, `zeros_like(x)` or `full_like(x)`, scaled or not, that is only combined with `x` itself, in
-    `torch.where` or arithmetic; as a hint, one that only a function of single elements reads.
+    `torch.where`, `torch.max` or arithmetic; as a hint, one that only a function of single elements reads.
 
     ## Why it costs memory
     The filled tensor, and once more its product with a number, have the size of `x`; autograd may save them. A number
@@ -73,7 +73,8 @@ def _scaled(op: Op) -> Op:
 
 def _combines(user: Op, filled: Op, model: tuple[Op, ...]) -> bool:
     """Is the reader an operation on the filled tensor and the one it was made like?"""
-    if not (bare(user) == "where" or sign(user) in ("+", "-", "*", "/")) or user.carried or user.loops != filled.loops:
+    combining = bare(user) in ("where", "max", "min", "maximum", "minimum") or sign(user) in ("+", "-", "*", "/")
+    if not combining or user.carried or user.loops != filled.loops:
         return False
     others = [v for v in operands(user) if maker(v) is not filled]
     return bool(model) and any(v.defs == model for v in others)

@@ -15,8 +15,15 @@ if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
 
 DEPTH = 2  # how many calls deep a tensor is followed
+SHAPES = frozenset({"size", "dim", "numel", "ndimension", "nelement"})  # they ask for the shape and read no element
 ROWS = frozenset({"iter", "item", "read"})
 LOCAL_HOLDERS = frozenset({"literal.list", "literal.tuple", "literal.dict", "literal.set", "comprehension"})
+CONTAINERS = frozenset({"Sequential", "ModuleList", "ModuleDict", "Module", "DataParallel"})
+WRITERS = frozenset(
+    """ReLU ReLU6 LeakyReLU RReLU ELU SELU CELU SiLU Mish Hardswish Hardtanh Hardsigmoid Threshold Dropout Dropout1d
+    Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout""".split()
+)
+"""Layers that take `inplace=True`."""
 QUIET = frozenset(
     """bind del return yield const param load compare arith host literal.list literal.tuple literal.dict literal.set
     comprehension store iter item read function class context enter""".split()
@@ -54,6 +61,8 @@ def reading(
     while todo and len(seen) < 300:
         where, current, depth = todo.pop()
         for user in current.consumers:
+            if bare(user) in SHAPES:
+                continue
             if bare(user) in through:
                 onward: list[tuple[FunctionFlow, Op, int] | None] = [(where, user, depth)]
             else:
@@ -151,7 +160,21 @@ def undisturbed(flow: FunctionFlow, start: Op, ends: list[Op]) -> bool:
 
 
 def _harmless(op: Op) -> bool:
+    if op.name == "module":
+        return _only_reads(op)
     return op.name.startswith("torch.") and not in_place(op) and knowledge.operator(bare(op)) is not None
+
+
+def _only_reads(op: Op) -> bool:
+    """Is it a layer of PyTorch that leaves its input alone, or one that may write it and is given another's result?"""
+    name = (op.receiver.name or "") if op.receiver is not None else ""
+    bare_name = name.rpartition(".")[2]
+    if not name.startswith("torch.nn.") or bare_name in CONTAINERS:
+        return False
+    if bare_name not in WRITERS:
+        return True
+    given = [maker for a in op.arguments for maker in a.value.defs]
+    return bool(given) and all(made.name == "module" and _only_reads(made) for made in given)
 
 
 def overwritten(source: Value) -> bool:

@@ -118,14 +118,19 @@ def _factory(f: Frame, node: cst.Call, name: str, args: Args) -> Value:
     """torch.zeros and its kin: a fresh leaf, with a graph only if requires_grad=True."""
     wanted = next((a.value.const for a in args if a.name == "requires_grad"), False)
     graph = Fact.NO if wanted is False else Fact.YES if wanted is True else Fact.MAYBE
+    bare = name.rpartition(".")[2]
+    layout = Layout.CONTIGUOUS
+    if bare.endswith("_like"):  # they keep the model's strides
+        layout = args[0].value.layout if args and not any(a.name == "memory_format" for a in args) else Layout.UNKNOWN
+    if layout is Layout.STRIDED or bare in ("empty_strided", "empty_permuted"):
+        layout = Layout.UNKNOWN
     value = Value(
         kind=Kind.TENSOR,
         graph=graph,
-        layout=Layout.CONTIGUOUS,
+        layout=layout,
         device=tensors.device_of(args),
         dtype=tensors.dtype_of(args),
     )
-    bare = name.rpartition(".")[2]
     return f.op(f"torch.{bare}", node, value, arguments=args, passes=False, callee=name).value
 
 

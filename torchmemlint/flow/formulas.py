@@ -8,11 +8,25 @@ from dataclasses import dataclass
 import libcst as cst
 
 from torchmemlint.flow.graph import Op
-from torchmemlint.flow.lean import same_code
-from torchmemlint.flow.patterns import back, bare, close, maker, nodes, number, operands, sign
-from torchmemlint.flow.values import Fact, Value
+from torchmemlint.flow.norms import layer_norm, rms_norm
+from torchmemlint.flow.patterns import (
+    argument_of,
+    back,
+    bare,
+    close,
+    equal,
+    is_module,
+    maker,
+    nodes,
+    number,
+    operands,
+    pair_of,
+    sign,
+)
+from torchmemlint.flow.values import Fact, Kind, Value
 
 VIEWS = frozenset({"view", "reshape", "unsqueeze"})
+SHRINKING = frozenset({"sum", "mean", "norm", "logsumexp", "amax", "amin", "prod", "var", "std"})
 
 
 @dataclass(frozen=True)
@@ -29,7 +43,7 @@ class Formula:
 
 def formula(op: Op) -> Formula | None:
     """The built-in that the operation completes; None where it is none, or where a part is used elsewhere."""
-    for recognise in (_gated, _gelu, _softplus, _sigmoid, _layer_norm, _rms_norm):
+    for recognise in (_gated, _gelu, _softplus, _sigmoid, _softmax, _norm):
         found = recognise(op)
         if (
             found is not None
@@ -40,42 +54,43 @@ def formula(op: Op) -> Formula | None:
     return None
 
 
+def reduced(value: Value, depth: int = 6) -> bool:
+    """Is it made of results of reductions alone, a number a row?"""
+    made = maker(value)
+    if made is None or depth == 0:
+        return False
+    if bare(made) in SHRINKING:
+        return bool(made.arguments)
+    if made.name != "arith" and bare(made) not in ("cat", "stack", "neg"):
+        return False
+    members = [m for v in operands(made) for m in (v.elements if isinstance(v.elements, tuple) else (v,))]
+    members = members or [op.value for op in made.inputs]
+    tensors = [m for m in members if m.kind is Kind.TENSOR]
+    return bool(tensors) and all(reduced(m, depth - 1) for m in tensors)
+
+
 def _inner(part: Op, last: Op, parts: tuple[Op, ...]) -> bool:
     return all(user is last or user in parts for user in part.consumers)
 
 
-def _pair(op: Op, kind: str) -> list[tuple[Value, cst.BaseExpression]] | None:
-    """Two operands with their nodes, of an operation that isn't in place."""
-    values, where = operands(op), nodes(op)
-    if sign(op) != kind or len(values) != 2 or len(where) != 2 or isinstance(op.node, cst.AugAssign):
-        return None
-    return list(zip(values, where))
-
-
-def _equal(a: tuple[Value, cst.BaseExpression | None], b: tuple[Value, cst.BaseExpression | None]) -> bool:
-    """The same tensor, written the same: several outputs of one operation are not taken for each other."""
-    if a[1] is None or b[1] is None:
-        return False
-    return bool(a[0].defs) and a[0].defs == b[0].defs and same_code(a[1], b[1])
-
-
-def _argument(op: Op) -> tuple[Value, cst.BaseExpression | None] | None:
-    return (op.receiver, op.receiver_node) if op.receiver is not None else None
+def _norm(op: Op) -> Formula | None:
+    found = layer_norm(op) or rms_norm(op)
+    return Formula(*found[:3], (), found[3]) if found is not None else None
 
 
 def _gated(op: Op) -> Formula | None:
     """x · sigmoid(x), x · tanh(softplus(x))."""
-    pair = _pair(op, "*")
+    pair = pair_of(op, "*")
     for x, gate in ((pair[0], pair[1]), (pair[1], pair[0])) if pair else ():
         made = maker(gate[0])
-        inner = _argument(made) if made is not None else None
+        inner = argument_of(made) if made is not None else None
         if made is None or inner is None:
             continue
-        if bare(made) == "sigmoid" and _equal(x, inner):
+        if (bare(made) == "sigmoid" or is_module(made, "Sigmoid")) and equal(x, inner):
             return Formula("silu", x[0], x[1], (made,))
         soft = maker(inner[0]) if bare(made) == "tanh" else None
-        below = _argument(soft) if soft is not None and bare(soft) == "softplus" and not soft.arguments else None
-        if soft is not None and below is not None and _equal(x, below):
+        below = argument_of(soft) if soft is not None and bare(soft) == "softplus" and not soft.arguments else None
+        if soft is not None and below is not None and equal(x, below):
             return Formula("mish", x[0], x[1], (made, soft))
     return None
 
@@ -84,7 +99,7 @@ def _factors(value: Value, node: cst.BaseExpression) -> list[tuple[Value, cst.Ba
     """The factors of a product, divisions by numbers included as themselves; a value that is none alone."""
     made = maker(value)
     if made is not None and made.node is node and sign(made) in ("*", "/"):
-        pair = _pair(made, sign(made)) or []
+        pair = pair_of(made, sign(made)) or []
         if sign(made) == "*" and pair:
             return [f for part in pair for f in _factors(*part)]
         if pair and number(pair[1][1]) == 2:
@@ -105,7 +120,7 @@ def _gelu(op: Op) -> Formula | None:
     """0.5 · x · (1 + erf(x / √2)), and the tanh form."""
     if sign(op) not in ("*", "/"):
         return None
-    pair = _pair(op, sign(op))
+    pair = pair_of(op, sign(op))
     factors = [f for part in pair for f in _factors(*part)] if pair else []
     halves = [f for f in factors if number(f[1]) in (0.5, 2)]
     rest = [f for f in factors if f not in halves]
@@ -122,12 +137,12 @@ def _gelu(op: Op) -> Formula | None:
 def _cumulative(value: Value, x: tuple[Value, cst.BaseExpression]) -> tuple[str, tuple[Op, ...]] | None:
     """1 + erf(x / √2) or 1 + tanh(√(2/π) · (x + 0.044715 x³))."""
     added = maker(value)
-    pair = _pair(added, "+") if added is not None else None
+    pair = pair_of(added, "+") if added is not None else None
     curve = next((p for p in pair or () if number(p[1]) is None), None)
     if added is None or curve is None or not any(number(p[1]) == 1 for p in pair or ()):
         return None
     made = maker(curve[0])
-    inner = _argument(made) if made is not None else None
+    inner = argument_of(made) if made is not None else None
     if made is None or inner is None:
         return None
     if bare(made) == "erf":
@@ -141,8 +156,8 @@ def _cumulative(value: Value, x: tuple[Value, cst.BaseExpression]) -> tuple[str,
 
 def _over_root_two(op: Op, x: tuple[Value, cst.BaseExpression]) -> bool:
     for kind, wanted in (("/", math.sqrt(2)), ("*", 1 / math.sqrt(2))):
-        pair = _pair(op, kind)
-        if pair and _equal(pair[0], x) and close(pair[1][1], wanted):
+        pair = pair_of(op, kind)
+        if pair and equal(pair[0], x) and close(pair[1][1], wanted):
             return True
     return False
 
@@ -150,22 +165,19 @@ def _over_root_two(op: Op, x: tuple[Value, cst.BaseExpression]) -> bool:
 def _cubic(value: Value, x: tuple[Value, cst.BaseExpression]) -> tuple[Op, ...] | None:
     """√(2/π) · (x + 0.044715 · x³)."""
     outer = maker(value)
-    pair = _pair(outer, "*") if outer is not None else None
+    pair = pair_of(outer, "*") if outer is not None else None
     inner = next((maker(p[0]) for p in pair or () if number(p[1]) is None), None)
     if outer is None or inner is None or not any(close(p[1], math.sqrt(2 / math.pi)) for p in pair or ()):
         return None
-    terms = _pair(inner, "+")
-    cube = next((maker(p[0]) for p in terms or () if not _equal(p, x)), None)
-    factors = _pair(cube, "*") if cube is not None else None
+    terms = pair_of(inner, "+")
+    cube = next((maker(p[0]) for p in terms or () if not equal(p, x)), None)
+    factors = pair_of(cube, "*") if cube is not None else None
     power = next((maker(p[0]) for p in factors or () if number(p[1]) is None), None)
     if cube is None or power is None or not any(close(p[1], 0.044715) for p in factors or ()):
         return None
     base = operands(power)
     third = (
-        sign(power) == "**"
-        and len(base) == 2
-        and number(nodes(power)[1]) == 3
-        and _equal((base[0], nodes(power)[0]), x)
+        sign(power) == "**" and len(base) == 2 and number(nodes(power)[1]) == 3 and equal((base[0], nodes(power)[0]), x)
     )
     return (outer, inner, cube, power) if third else None
 
@@ -178,12 +190,12 @@ def _softplus(op: Op) -> Formula | None:
     parts: tuple[Op, ...] = ()
     grown = made
     if bare(op) == "log":
-        pair = _pair(made, "+")
+        pair = pair_of(made, "+")
         inner = next((maker(p[0]) for p in pair or () if number(p[1]) is None), None)
         if inner is None or not any(number(p[1]) == 1 for p in pair or ()):
             return None
         parts, grown = (made,), inner
-    below = _argument(grown)
+    below = argument_of(grown)
     if bare(grown) != "exp" or below is None:
         return None
     return Formula("softplus", below[0], below[1], (*parts, grown))
@@ -191,9 +203,9 @@ def _softplus(op: Op) -> Formula | None:
 
 def _sigmoid(op: Op) -> Formula | None:
     """1 / (1 + exp(-x))."""
-    pair = _pair(op, "/")
+    pair = pair_of(op, "/")
     added = maker(pair[1][0]) if pair and number(pair[0][1]) == 1 else None
-    terms = _pair(added, "+") if added is not None else None
+    terms = pair_of(added, "+") if added is not None else None
     grown = next((maker(p[0]) for p in terms or () if number(p[1]) is None), None)
     if added is None or grown is None or bare(grown) != "exp" or not any(number(p[1]) == 1 for p in terms or ()):
         return None
@@ -208,67 +220,14 @@ def _sigmoid(op: Op) -> Formula | None:
     return Formula("sigmoid", negated.inputs[0].value, negated.node.expression, (added, grown, negated))
 
 
-def _layer_norm(op: Op) -> Formula | None:
-    """(x − mean) / sqrt(var + ε)."""
-    pair = _pair(op, "/")
-    centred = _centred(maker(pair[0][0])) if pair else None
-    terms = _pair(centred, "-") if centred is not None else None
-    mean = back(terms[1][0], VIEWS) if terms else None
-    spread = _spread(maker(pair[1][0]) if pair else None)
-    if centred is None or terms is None or mean is None or bare(mean) != "mean" or spread is None:
+def _softmax(op: Op) -> Formula | None:
+    """exp(x) / sum(exp(x)) along a dimension, the greatest subtracted or not."""
+    pair = pair_of(op, "/")
+    grown = maker(pair[0][0]) if pair else None
+    total = back(pair[1][0], VIEWS) if pair else None
+    below = argument_of(grown) if grown is not None else None
+    if grown is None or total is None or below is None or bare(grown) != "exp" or bare(total) != "sum":
         return None
-    measured, roots = spread
-    exact = bare(measured) == "var" and bool(roots)
-    return Formula("layer_norm", terms[0][0], terms[0][1], (), exact)
-
-
-def _centred(op: Op | None) -> Op | None:
-    """The difference, also where a weight is multiplied in before the division."""
-    factors = _pair(op, "*") if op is not None else None
-    return next((m for f in factors if (m := maker(f[0])) is not None and sign(m) == "-"), None) if factors else op
-
-
-def _spread(op: Op | None) -> tuple[Op, tuple[Op, ...]] | None:
-    """var or std, with an ε inside or outside of the root."""
-    roots: list[Op] = []
-    for _ in range(6):
-        if op is None:
-            return None
-        if bare(op) in ("var", "std"):
-            return op, tuple(roots)
-        if bare(op) in VIEWS and op.receiver is not None:
-            op = maker(op.receiver)
-        elif bare(op) == "sqrt" or sign(op) == "+":
-            roots.append(op)
-            tensors = [v for v in operands(op) if v.defs]
-            op = next((maker(v) for v in tensors if maker(v) is not None), None)
-        else:
-            return None
-    return None
-
-
-def _rms_norm(op: Op) -> Formula | None:
-    """x · rsqrt(mean(x²) + ε)."""
-    pair = _pair(op, "*")
-    for x, scale in ((pair[0], pair[1]), (pair[1], pair[0])) if pair else ():
-        root = maker(scale[0])
-        added = (
-            maker(root.receiver) if root is not None and bare(root) == "rsqrt" and root.receiver is not None else None
-        )
-        mean = (
-            next((maker(v) for v in operands(added) if v.defs), None)
-            if added is not None and sign(added) == "+"
-            else None
-        )
-        squared = (
-            maker(mean.receiver) if mean is not None and bare(mean) == "mean" and mean.receiver is not None else None
-        )
-        below = operands(squared)[0] if squared is not None and operands(squared) else None
-        if (
-            squared is not None
-            and (bare(squared) in ("pow", "square") or sign(squared) == "**")
-            and below is not None
-            and below.defs == x[0].defs
-        ):
-            return Formula("rms_norm", x[0], x[1], ())
-    return None
+    if total.receiver is None or total.receiver.defs != (grown,) or not total.arguments:
+        return None
+    return Formula("softmax", below[0], None, (grown, total))

@@ -18,6 +18,7 @@ SAME_SHAPE = frozenset(
     """detach clone contiguous to type type_as float double half bfloat16 cpu cuda long int bool data requires_grad_ exp
     log sqrt rsqrt abs neg sigmoid tanh relu square""".split()
 )
+EXPANDING = frozenset({"expand", "expand_as", "broadcast_to"})
 FACTORIES = frozenset({"zeros", "ones", "randn", "rand", "empty", "full"})
 
 
@@ -68,6 +69,17 @@ def units(value: Value, depth: int = DEPTH) -> Units:
     if any(a.name == "keepdim" and a.node is not None and dotted(a.node) == "True" for a in op.arguments):
         return _kept(op)
     return NONE
+
+
+def single(value: Value) -> Units:
+    """The dimensions that have one element, or had before the tensor was expanded along them."""
+    op = maker(value)
+    if op is None or bare(op) not in EXPANDING or op.receiver is None:
+        return units(value)
+    base = units(op.receiver)
+    if base.rank is None:
+        return base
+    return Units(frozenset(), base.right)  # an expansion may add dimensions in front
 
 
 def _base(op: Op) -> Value:

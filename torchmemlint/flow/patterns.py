@@ -11,6 +11,7 @@ import libcst as cst
 from torchmemlint import knowledge
 from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.graph import Argument, Op
+from torchmemlint.flow.lean import same_code
 from torchmemlint.flow.values import Kind, Value
 
 SIGNS: dict[type, str] = {
@@ -270,3 +271,25 @@ def infinite(node: cst.CSTNode | None) -> bool:
     if isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value == "float" and node.args:
         return (text_of(node.args[0].value) or "").lower().lstrip("+-") in ("inf", "infinity")
     return False
+
+
+def pair_of(op: Op, kind: str) -> list[tuple[Value, cst.BaseExpression]] | None:
+    """Two operands with their nodes, of an operation that isn't in place."""
+    values, where = operands(op), nodes(op)
+    if sign(op) != kind or len(values) != 2 or len(where) != 2 or isinstance(op.node, cst.AugAssign):
+        return None
+    return list(zip(values, where))
+
+
+def equal(a: tuple[Value, cst.BaseExpression | None], b: tuple[Value, cst.BaseExpression | None]) -> bool:
+    """The same tensor, written the same: several outputs of one operation are not taken for each other."""
+    if a[1] is None or b[1] is None:
+        return False
+    return bool(a[0].defs) and a[0].defs == b[0].defs and same_code(a[1], b[1])
+
+
+def argument_of(op: Op) -> tuple[Value, cst.BaseExpression | None] | None:
+    """The tensor that a function or module is applied to, with its expression."""
+    if op.name == "module":
+        return (op.arguments[0].value, op.arguments[0].node) if len(op.arguments) == 1 else None
+    return (op.receiver, op.receiver_node) if op.receiver is not None else None

@@ -17,13 +17,18 @@ from torchmemlint.flow.values import Fact, Kind
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
 
-FILLED = frozenset({"ones", "full", "zeros", "eye"})
+FILLED = frozenset({"ones", "full", "zeros", "eye", "arange", "linspace", "logspace"})
 
 
-def in_forward(flow: FunctionFlow) -> bool:
-    """Is the function the forward of an nn.Module?"""
+def in_forward(flow: FunctionFlow, depth: int = 2) -> bool:
+    """Is the function the forward of an nn.Module, or a method that only forwards of its class call?"""
     owner = flow.program.project.owner(flow.info) if flow.info.owner is not None else None
-    return flow.info.name == "forward" and owner is not None and flow.program.project.is_module_class(owner) is Fact.YES
+    if owner is None or flow.program.project.is_module_class(owner) is not Fact.YES:
+        return False
+    if flow.info.name == "forward" or depth == 0 or flow.info.name.startswith("__"):
+        return flow.info.name == "forward"
+    sites = flow.program.callers.sites(flow.info).calls
+    return bool(sites) and all(in_forward(site.flow, depth - 1) for site in sites)
 
 
 def fixed_size(flow: FunctionFlow, factory: Op) -> bool:
@@ -31,6 +36,8 @@ def fixed_size(flow: FunctionFlow, factory: Op) -> bool:
     if bare(factory) not in FILLED:
         return False
     first = sizes([a for a in factory.arguments if a.name is None])
+    if first is None and len(factory.arguments) == 1 or first is None and factory.arguments[0].name is None:
+        first = [factory.arguments[0].node]  # `arange(self.n, device=…)`
     return bool(first) and all(_fixed(flow, node) for node in first or ())
 
 
@@ -39,12 +46,10 @@ def _fixed(flow: FunctionFlow, node: cst.BaseExpression | cst.StarredElement) ->
         return True
     path = dotted(node) if isinstance(node, cst.BaseExpression) else None
     own = flow.info.parameters[0].name if flow.info.parameters else ""
-    return (
-        path is not None
-        and path.startswith(own + ".")
-        and flow.frame.read(path) is not None
-        and flow.frame.state.env[path].kind in (Kind.UNKNOWN, Kind.HOST)
-    )
+    if path is None or not path.startswith(own + "."):
+        return False
+    loads = [op for op in flow.named("load") if op.path == path]
+    return all(op.value.kind in (Kind.UNKNOWN, Kind.HOST) and not op.stores for op in loads)
 
 
 def square_mask(op: Op) -> bool:

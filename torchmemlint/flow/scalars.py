@@ -26,8 +26,31 @@ def scalar_like(flow: FunctionFlow, value: Value, node: cst.BaseExpression, dept
         return False
     if op.name == "param":
         return isinstance(op.node, cst.Param) and number(op.node.default) is not None
+    if op.name == "load":
+        return _attribute(flow, op.path or "", depth - 1)
     if op.name != "arith" or not sign(op):
         return False
     if isinstance(op.node, cst.UnaryOperation):
         return all(scalar_like(flow, o.value, op.node.expression, depth - 1) for o in op.inputs)
     return all(scalar_like(flow, v, n, depth - 1) for v, n in zip(operands(op), nodes(op)))
+
+
+def _attribute(flow: FunctionFlow, path: str, depth: int) -> bool:
+    """`self.smoothing`: is all that the class's methods assign to it a number?"""
+    head, _, name = path.rpartition(".")
+    owner = flow.program.project.owner(flow.info) if flow.info.owner is not None else None
+    if owner is None or not flow.info.parameters or head != flow.info.parameters[0].name:
+        return False
+    found = False
+    for method in flow.program.classes.assigners(owner, name):
+        inner = flow.program.flow(method)
+        own = f"{method.parameters[0].name}.{name}" if method.parameters else ""
+        for store in (s for op in inner.named("load") if op.path == own for s in op.stores) if inner else ():
+            if (
+                inner is None
+                or store.value_node is None
+                or not scalar_like(inner, store.value, store.value_node, depth)
+            ):
+                return False
+            found = True
+    return found

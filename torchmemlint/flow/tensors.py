@@ -68,6 +68,12 @@ def call(f: Frame, node: cst.Call, operator: str, args: list[Argument]) -> Value
     name = operator.removeprefix("torch.")
     first = next((a for a in args if a.name in (None, "input", "tensors", "self")), None)
     rest = [a for a in args if a is not first]
+    if (
+        first is not None
+        and first.value.kind is Kind.UNKNOWN
+        and name in ("clone", "detach", "relu", "sigmoid", "tanh")
+    ):
+        first = Argument(first.name, replace(first.value, kind=Kind.TENSOR), first.node)
     return _apply(f, node, name, first.value if first else HOST, first.node if first else None, rest)
 
 
@@ -158,7 +164,7 @@ def _result(
     scalar = _scalar(name, base, args)
     if fact is None:
         return f.tensor(operands, scalar=scalar)
-    layout = Layout.CONTIGUOUS if name == "stack" and not args else _layout(fact, base, operands)
+    layout = _format(args) or (Layout.CONTIGUOUS if name == "stack" and not args else _layout(fact, base, operands))
     aliases = fact.kind in ("view", "inplace", "maybe_view")
     shares = base.defs if aliases else ()
     device = {"cpu": "cpu", "cuda": "cuda"}.get(name) or device_of(args) or base.device
@@ -172,6 +178,14 @@ def _result(
     return (
         replace(value, kind=Kind.CONTAINER, name="tensors", layout=strides.parts_layout(base, args)) if many else value
     )
+
+
+def _format(args: Sequence[Argument]) -> Layout | None:
+    """The layout that `memory_format=` asks for; None where it is not given, or keeps the strides."""
+    given = next((a.value.name for a in args if a.name == "memory_format"), "torch.preserve_format")
+    if given == "torch.preserve_format":
+        return None
+    return Layout.CONTIGUOUS if given == "torch.contiguous_format" else Layout.UNKNOWN
 
 
 def _layout(fact: knowledge.OpFact, base: Value, operands: Sequence[Value]) -> Layout:

@@ -8,7 +8,7 @@ from torchmemlint.fixes import Plan, unwrap_call
 from torchmemlint.flow.consumers import Reading, overwritten, reading
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.graph import Op
-from torchmemlint.flow.keeping import runs_with_grad
+from torchmemlint.flow.handed import runs_with_grad
 from torchmemlint.flow.layout import sizes
 from torchmemlint.flow.patterns import bare, in_place, input_of, is_module, maker, number
 from torchmemlint.flow.values import Layout

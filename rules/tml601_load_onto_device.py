@@ -55,6 +55,7 @@ class LoadOntoDevice(Rule):
         if not load.on_device:
             return
         into = self._restored(event, load)
+        into = into or self._restored_by_caller(event, load)
         if into is not None:
             yield self._beside(event, load, into)
         elif load.destination == SAVED:
@@ -70,8 +71,20 @@ class LoadOntoDevice(Rule):
                     return op
         return None
 
+    @staticmethod
+    def _restored_by_caller(event: OpClosed, load: Loaded) -> Op | None:
+        """The same in a function that calls this one, which only reads the file and returns what it holds."""
+        if load.restores or not any(op.name == "return" for op in load.others):
+            return None
+        for site in event.function.program.callers.sites(event.function.info).calls:
+            for op in restores_module(loaded(site.op)):
+                path = dotted(op.receiver_node) if op.receiver_node is not None else None
+                if op.receiver and on_accelerator(site.flow, op.receiver, path, op.order) is Fact.YES:
+                    return op
+        return None
+
     def _beside(self, event: OpClosed, load: Loaded, into: Op) -> Finding:
-        model = event.function.unit.text(into.receiver_node) if into.receiver_node is not None else "the model"
+        model = into.unit.text(into.receiver_node) if into.receiver_node is not None else "the model"
         where = "the device it was saved from" if load.destination == SAVED else "the accelerator"
         message = (
             f"a second set of the weights of `{model}` is read onto {where}, only to be copied into the first: "

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.findings import Place
 from torchmemlint.fixes import Plan, insert_after
-from torchmemlint.flow.checkpoints import SAVED, Loaded, loaded, restores_module, still_held
+from torchmemlint.flow.checkpoints import SAVED, Loaded, kept_attribute, loaded, restores_module, still_held
 from torchmemlint.flow.devices import on_accelerator
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.frame import dotted
@@ -19,7 +19,8 @@ class CheckpointKeptAlive(Rule):
 
     ## What it does
     Reports names that hold a loaded checkpoint, or its state dict under another name, when the first forward, backward
-    or step behind `load_state_dict` runs and the names are never read again.
+    or step behind `load_state_dict` runs and the names are never read again; and attributes that hold one though
+    nothing else in the project names them.
 
     ## Why it costs memory
     `load_state_dict` copies the values into the model's own parameters. The dictionary keeps a second set of weights,
@@ -53,6 +54,7 @@ class CheckpointKeptAlive(Rule):
             return
         found = still_held(event.function, load)
         if found is None:
+            yield from self._on_object(event, load, into)
             return
         work, binds = found
         names = [bind.path or "" for bind in binds]
@@ -75,6 +77,20 @@ class CheckpointKeptAlive(Rule):
             related=related,
             fix=self._fix(event, load, binds, work),
         )
+
+    def _on_object(self, event: OpClosed, load: Loaded, into: Op) -> Iterator[Finding]:
+        """`self.checkpoint = torch.load(…)`, of which no other method reads anything."""
+        store = kept_attribute(event.function, load)
+        if store is None:
+            return
+        memory = "" if load.on_device else " in host memory"
+        message = (
+            f"`{store.path}` holds the loaded weights{memory} beside the model's own as long as the object lives, and "
+            "nothing else reads it: load into a local name"
+        )
+        related = (("copied into the model here", Place(into.unit, into.node)),)
+        severity = self._severity(event, load, into)
+        yield self.finding(event, load.op.node, message, severity=severity, related=related)
 
     def _severity(self, event: OpClosed, load: Loaded, into: Op) -> Severity:
         """Sure where the file is read to an accelerator; without `map_location` only beside a model that is there."""

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmemlint.api import Finding, Rule, Severity, on
-from torchmemlint.flow.datasets import collated_by, in_workers
+from torchmemlint.flow.datasets import collated_by, in_workers, lambda_collating
 from torchmemlint.flow.devices import CHOSEN, CUDA, placed_on
 from torchmemlint.flow.events import FunctionClosed
 from torchmemlint.flow.values import Fact
@@ -45,14 +45,15 @@ class DeviceWorkInDataset(Rule):
         """One finding an operation."""
         flow = event.function
         places = [op for op in flow.ops if placed_on(op) in (CUDA, CHOSEN)]
-        if not places or not flow.info.name:
+        if not places:
             return
-        workers = in_workers(flow)
-        if workers is None:
-            workers = collated_by(flow.program, flow.info)
-        if workers is None:
-            return
+        everywhere = in_workers(flow) if flow.info.name else None
+        if everywhere is None and flow.info.name:
+            everywhere = collated_by(flow.program, flow.info)
         for op in places:
+            workers = lambda_collating(flow, op) if everywhere is None else everywhere
+            if workers is None:
+                continue
             sure = workers is Fact.YES and placed_on(op) == CUDA
             text = "is" if workers is Fact.YES else "may be"
             message = (

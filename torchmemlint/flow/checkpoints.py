@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
 
 SAVED = "saved"  # no map_location: each storage comes back where it was saved from
-CARRIERS = frozenset(
-    {"bind", "item", "iter", "load", "read", "store", "comprehension", "copy", "argument", "torch.getitem"}
-)
+CARRIERS = frozenset("""bind item iter load read store comprehension copy argument torch.getitem state_dict""".split())
+"""A module's `state_dict()` is reached by what is put into it: `own.update(loaded)`."""
 HANDING = frozenset({"items", "values", "get", "pop", "copy"})  # methods of a loaded dict
 TO_HOST = frozenset(
     {"safetensors.torch.load_file", "safetensors.torch.load", "transformers.modeling_utils.load_state_dict"}
@@ -120,6 +119,19 @@ def still_held(flow: FunctionFlow, load: Loaded) -> tuple[Op, list[Op]] | None:
         live = [bind for bind in known.in_force(op) if bind in heavy and bind not in dead]
         if dead and not live:
             return op, dead
+    return None
+
+
+def kept_attribute(flow: FunctionFlow, load: Loaded) -> Op | None:
+    """The store that puts the whole checkpoint on `self`, where no other function of the project names the attribute;
+    None where there is none."""
+    owner = flow.program.project.owner(flow.info) if flow.info.owner is not None else None
+    if owner is None:
+        return None
+    for store in (op for op in load.op.uses if op.name == "store" and (op.path or "").startswith("self.")):
+        attribute = (store.path or "").removeprefix("self.")
+        if "." not in attribute and flow.program.project.mentions(attribute, flow.info.path) == [flow.info]:
+            return store
     return None
 
 

@@ -12,6 +12,7 @@ from torchmemlint import knowledge
 from torchmemlint.flow.devices import CHOSEN, CUDA, placed_on
 from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.graph import Op, closure
+from torchmemlint.flow.lean import children
 from torchmemlint.flow.optimizers import callee, callee_info
 from torchmemlint.flow.values import Fact, Kind, Value, replace
 from torchmemlint.knowledge import training
@@ -75,6 +76,19 @@ def collated_by(program: Program, info: FunctionInfo) -> Fact | None:
     return max(facts) if facts else None
 
 
+def lambda_collating(flow: FunctionFlow, op: Op) -> Fact | None:
+    """Is the operation in a lambda that a DataLoader of the function collates with, in worker processes?"""
+    for made in flow.named("construct"):
+        given = made.argument(None, "collate_fn") if made.value.kind is Kind.LOADER else None
+        if given is not None and isinstance(given.node, cst.Lambda) and _inside(op.node, given.node.body):
+            return workers_of(made)
+    return None
+
+
+def _inside(node: cst.CSTNode, root: cst.CSTNode) -> bool:
+    return node is root or any(_inside(node, child) for child in children(root))
+
+
 def _feeds(op: Op, key: str) -> bool:
     given = op.argument(0, "dataset")
     return given is not None and given.value.kind is Kind.INSTANCE and given.value.name == key
@@ -122,9 +136,15 @@ def whole_data_moves(flow: FunctionFlow) -> Iterator[WholeData]:
             and placed_on(op) in (CUDA, CHOSEN)
             and op.name in ("torch.to", "torch.cuda", "?call")
         ):
-            read = _sliced_attribute(flow, op) or _sliced_by_caller(flow, op)
+            read = _sliced_attribute(flow, op) or _in_tensor_dataset(op) or _sliced_by_caller(flow, op)
             if read is not None:
                 yield WholeData(op, _kept_as(op), read)
+
+
+def _in_tensor_dataset(op: Op) -> Op | None:
+    """`TensorDataset(x.to(device))`, which serves one row at a time."""
+    reached = closure([op], lambda o: o.uses if o is op or o.name == "bind" else (), 20)
+    return next((o for o in reached if (o.callee or "").rpartition(".")[2] == "TensorDataset"), None)
 
 
 def _kept_as(op: Op) -> str | None:
@@ -170,6 +190,9 @@ def _sliced_by_caller(flow: FunctionFlow, op: Op) -> Op | None:
     )
     if not flow.info.name:
         return _sliced_in_loop(op)
+    within = _sliced_in_loop(op)
+    if within is not None and any(step.loops == within.loops for step in flow.named("step")):
+        return within  # the optimizer steps for each slice: it is no batch
     if returned is None or flow.info.name == "forward":
         return None
     for site in flow.program.callers.sites(flow.info).calls:

@@ -1,0 +1,51 @@
+"""Checkpoints and data that are held or moved where a look at one line does not show it."""
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Runner:
+    def __init__(self, path):
+        self.model = nn.Linear(4, 4).cuda()
+        self.resumed = torch.load(path, map_location="cuda")  # expect: TML602, TML601
+        self.model.load_state_dict(self.resumed["model"])
+
+    def run(self, x):
+        return self.model(x.cuda())
+
+
+def partly_restored(path, loader):
+    net = nn.Linear(4, 4).cuda()
+    found = torch.load(path, map_location="cuda")  # expect: TML602, TML601
+    own = net.state_dict()
+    own.update({k: v for k, v in found.items() if k in own})
+    net.load_state_dict(own)
+    for x in loader:
+        net(x.cuda()).mean().backward()
+
+
+def read_weights(path, device):
+    return torch.load(path, map_location=device)  # expect: TML601
+
+
+def restored_by_the_caller(path):
+    net = nn.Linear(4, 4).to("cuda")
+    net.load_state_dict(read_weights(path, "cuda"))
+    return net
+
+
+def collated(dataset):
+    return DataLoader(dataset, num_workers=4, collate_fn=lambda rows: torch.stack(rows).cuda())  # expect: TML603
+
+
+def served_from_the_device(x, y):
+    return DataLoader(TensorDataset(x.to("cuda"), y.to("cuda")), batch_size=64)  # expect: TML604, TML604
+
+
+def cut_into_batches(model, x, y, optimizer):
+    x, y = x.cuda(), y.cuda()  # expect: TML604, TML604
+    for i in range(0, len(x), 64):
+        F.mse_loss(model(x[i : i + 64]), y[i : i + 64]).backward()
+        optimizer.step()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import libcst as cst
@@ -28,15 +29,15 @@ _module = maker(cst.Module, "body")
 
 @dataclass(frozen=True)
 class Lean:
-    """A lean tree with the text it was made of."""
+    """A lean tree with the text of some of its nodes."""
 
     tree: cst.Module
-    text: Text
+    quoted: Mapping[cst.CSTNode, bytes]
 
     def code(self, node: cst.CSTNode) -> str | None:
         """The source text of an annotation, an except block or what it catches; None of other nodes."""
-        origin = self.text.origins.get(node)
-        return self.text.of(origin).decode("utf-8") if origin is not None else None
+        text = self.quoted.get(node)
+        return text.decode("utf-8") if text is not None else None
 
 
 def parse(data: bytes) -> Lean | None:
@@ -48,6 +49,6 @@ def parse(data: bytes) -> Lean | None:
             warnings.simplefilter("ignore")
             module = ast.parse(data.decode("utf-8"))
         text = Text(data.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n"))
-        return Lean(_module(statements.statements(text, module.body)), text)
+        return Lean(_module(statements.statements(text, module.body)), text.quoted)
     except (SyntaxError, ValueError, RecursionError, MemoryError, Unconvertible):
         return None

@@ -25,8 +25,8 @@ class Text:
 
     lines: list[bytes]
     blind: bool = False  # inside an f-string of a Python that can't tell where its parts are
-    origins: dict[cst.CSTNode, ast.AST] = field(default_factory=dict)
-    """Where the nodes come from whose text is asked for even if nothing is found: annotations, except blocks."""
+    quoted: dict[cst.CSTNode, bytes] = field(default_factory=dict)
+    """The text of the nodes that are asked for it even where nothing is found: annotations, except blocks."""
 
     def between(self, start: tuple[int, int], end: tuple[int, int]) -> bytes:
         """The text from one (line, column) to another, line ends as line feeds."""

@@ -107,7 +107,7 @@ def _with_hint(text: Text, node: ast.AnnAssign) -> Any:
     if begin(node) != begin(node.target):
         raise Unconvertible("an annotated target in parentheses, which libcst can't read")
     hint = convert(text, node.annotation)
-    text.origins[hint] = node.annotation
+    text.quoted[hint] = text.of(node.annotation)
     return _annotated(convert(text, node.target), _annotation(hint), optional(text, node.value))
 
 
@@ -185,9 +185,9 @@ def _trial(kind: type, handler: type) -> Any:
             raise Unconvertible("several exceptions without parentheses")
         bound = None if node.name is None else _as(name(node.name))
         made = make_handler(suite(text, node.body), caught, bound)
-        text.origins[made] = node
+        text.quoted[made] = text.of(node)
         if node.type is not None:
-            text.origins[caught] = node.type
+            text.quoted[caught] = text.of(node.type)
         return made
 
     def tried(text: Text, node: ast.Try) -> Any:

@@ -37,7 +37,7 @@ class Verdict:
 
 def verdicts(event: HolderClosed) -> Iterator[Verdict]:
     """A verdict for each store that surely keeps a graph which nothing needs."""
-    if event.sinks & NEEDED or event.cleared:
+    if event.sinks & NEEDED:
         return
     visible = not event.sinks & OUT_OF_SIGHT
     for store in event.stores:

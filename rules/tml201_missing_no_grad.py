@@ -71,10 +71,12 @@ class MissingNoGrad(Rule):
 
     def _severity(self, event: ForwardClosed) -> Severity | None:
         op, flow = event.op, event.function
-        if event.sinks & WANTED or fact(op.value) is not Fact.YES or flow.info.name in ("forward", "__call__"):
+        if fact(op.value) is not Fact.YES or Sink.BACKWARD in sinks(op):
             return None
         if flow.summary.backward and (not event.evaluation or dropped(flow, op)):
             return None  # training code: see TML203
+        if event.sinks & WANTED:
+            return None
         entered = flow.program.callers.entered(flow.info) if op.mode is Mode.ENTERED else Fact.YES
         if entered is Fact.NO:
             return None

@@ -54,7 +54,7 @@ class ForwardThenDetach(Rule):
         """One finding a forward."""
         op, flow = event.op, event.function
         ends = dropped(flow, op)
-        if not ends or op.depth or not trains(flow, op):
+        if not ends or op.depth or not trains(flow, op) or not event.with_grad:
             return
         callee = op.path or "the module"
         until = "until it ends" if at_once(op) else "as long as the result is bound"

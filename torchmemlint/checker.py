@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchmemlint.findings import Diagnostic, Finding, Fix, Location, Place, Related, Severity
 from torchmemlint.fixes import resolve
-from torchmemlint.flow.closing import events
+from torchmemlint.flow.closing import ALL, events
 from torchmemlint.flow.events import Event, OpClosed
 from torchmemlint.flow.program import Program
 from torchmemlint.registry import Rule
@@ -82,7 +82,7 @@ class Checker:
 
     def findings(self, flow: FunctionFlow, active: frozenset[str] | None = None) -> Iterator[Finding | Diagnostic]:
         """Deliver a function's events to the active rules; to all where none are named."""
-        for event in events(flow):
+        for event in events(flow, ALL if active is None else self._wanted(active)):
             for rule, attribute in self._subscribed(event):
                 if active is not None and rule.code not in active:
                     continue
@@ -90,6 +90,11 @@ class Checker:
                     yield from getattr(rule, attribute)(event)
                 except Exception:
                     yield crash(flow.info, rule.code, traceback.format_exc())
+
+    def _wanted(self, active: frozenset[str]) -> set[type[Event]]:
+        """The types of events that some active rule subscribes to."""
+        wanted = {kind for kind, found in self._by_event.items() if any(rule.code in active for rule, _ in found)}
+        return wanted | {OpClosed}
 
     def _subscribed(self, event: Event) -> list[Subscription]:
         if isinstance(event, OpClosed):

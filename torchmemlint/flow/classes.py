@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchmemlint import knowledge
 from torchmemlint.flow.graph import Op, Store
 from torchmemlint.flow.holders import members_of
 from torchmemlint.flow.summary import plain
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 PLAIN_BASES = frozenset({"torch.nn.Module", "torch.nn.modules.module.Module", "object", "abc.ABC"})
 PARAMETERS = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter"})
+TRAINABLE = {"yes": Fact.YES, "no": Fact.NO}
 ASSIGNING_METHODS = 6  # methods looked through for the assignment of an attribute
 
 
@@ -40,7 +42,7 @@ class Classes:
             return UNKNOWN
         values = []
         for assigner in self.assigners(info, name):
-            value = self._assigned(assigner, name)
+            value = self._made(assigner, name) or self._assigned(assigner, name)
             if value is not None:
                 values.append(value)
                 if assigner.name == "__init__":
@@ -59,7 +61,7 @@ class Classes:
         for owner in self.program.project.mro(info):
             index = self.program.project.files[owner.path]
             top = index.functions.get(f"{index.module}:")
-            body = self.program.flow(top) if top is not None else None
+            body = self.program.flow(top) if top is not None and name in top.words else None
             if body is not None and name in body.frame.classes.get(owner.qualname, {}):
                 return self._outside(body.frame.classes[owner.qualname][name])
         return None
@@ -90,6 +92,21 @@ class Classes:
         end = starts[method.end_line] if method.end_line < len(starts) else len(source.data)
         text = source.data[starts[method.line - 1] : end]
         return re.search(rb"\.\s*" + name.encode() + rb"\b[^\n]*?[^=<>!]=(?!=)", text) is not None
+
+    def _made(self, method: FunctionInfo, name: str) -> Value | None:
+        """The module that a constructor puts into an attribute, as the index alone tells."""
+        callee = method.made.get(name)
+        if callee is None or self.program.project.may_freeze(method):
+            return None
+        made = self.program.global_value(self.program.project.files[method.path], callee)
+        if made.kind is Kind.CLASS:
+            info = self.program.class_(made.name)
+            is_module = info is not None and self.program.project.is_module_class(info) is Fact.YES
+            return self.program.instance(info) if info is not None and is_module else None
+        fact = knowledge.module_fact(made.name or "") if made.kind is Kind.EXTERNAL else None
+        if fact is None or fact.parameters not in TRAINABLE:
+            return None
+        return Value(kind=Kind.MODULE, graph=Fact.NO, name=made.name, trainable=TRAINABLE[fact.parameters])
 
     def _assigned(self, method: FunctionInfo, name: str) -> Value | None:
         flow = self.program.flow(method)
@@ -139,6 +156,9 @@ class Classes:
         for owner in self.program.project.mro(info):
             functions = self.program.project.files[owner.path].functions
             method = functions.get(owner.methods.get("__init__", ""))
+            if method is not None and self._makes_parameters(method):
+                facts.append(Fact.YES)
+                continue
             flow = self.program.flow(method) if method is not None else None
             if flow is None:
                 facts += [Fact.MAYBE] if method is not None else []
@@ -147,6 +167,11 @@ class Classes:
             else:
                 facts.append(self._constructed(flow))
         return max(facts, default=Fact.NO)
+
+    def _makes_parameters(self, method: FunctionInfo) -> bool:
+        """Does the index alone tell that a constructor makes a module with parameters?"""
+        made = (self._made(method, name) for name in method.made)
+        return any(value is not None and value.trainable is Fact.YES for value in made)
 
     @staticmethod
     def _constructed(flow: FunctionFlow) -> Fact:

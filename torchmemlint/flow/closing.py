@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchmemlint.flow.events import Event, ForwardClosed, FunctionClosed, GradContextMisused, OpClosed
+from torchmemlint.flow.events import Event, ForwardClosed, FunctionClosed, GradContextMisused, HolderClosed, OpClosed
 from torchmemlint.flow.graph import Mode, Op, fact
-from torchmemlint.flow.handed import runs_with_grad
 from torchmemlint.flow.keeping import kept
 from torchmemlint.flow.threads import unguarded
 from torchmemlint.flow.values import Fact, Kind
@@ -19,16 +18,23 @@ if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
 
 
-def events(flow: FunctionFlow) -> Iterator[Event]:
-    """All events of a function, in the order of its operations."""
+ALL = frozenset({OpClosed, HolderClosed, ForwardClosed, GradContextMisused, FunctionClosed})
+
+
+def events(flow: FunctionFlow, wanted: Collection[type[Event]] = ALL) -> Iterator[Event]:
+    """The wanted events of a function, in the order of its operations."""
     forwards: list[ForwardClosed] = []
-    runs = role(flow.info) in RUNS  # inside a forward, whether a graph is wanted is its caller's affair
+    # inside a forward, whether a graph is wanted is its caller's affair
+    runs = role(flow.info) in RUNS and (ForwardClosed in wanted or FunctionClosed in wanted)
     for op in flow.ops:
-        yield OpClosed(flow, op)
-        yield from kept(flow, op)
+        if OpClosed in wanted:
+            yield OpClosed(flow, op)
+        if HolderClosed in wanted:
+            yield from kept(flow, op)
         if runs and op.name in ("module", "call"):
             forwards += _forward(flow, op)
-    yield from _contexts(flow)
+    if GradContextMisused in wanted:
+        yield from _contexts(flow)
     yield from forwards
     yield FunctionClosed(flow, forwards)
 
@@ -37,17 +43,17 @@ def events(flow: FunctionFlow) -> Iterator[Event]:
 
 
 def _forward(flow: FunctionFlow, op: Op) -> Iterator[ForwardClosed]:
-    if fact(op.value) is Fact.NO or not runs_with_grad(flow, op):
+    if fact(op.value) is Fact.NO or op.mode is Mode.OFF:
         return
     if op.name == "module":
         if op.receiver is not None and op.receiver.trainable is not Fact.NO:
-            yield ForwardClosed(flow, op, flow.program.callers.far_sinks(flow, op), _evaluates(flow, op, op.path))
+            yield ForwardClosed(flow, op, _evaluates(flow, op, op.path))
     elif (
         (id(op.node), "module") not in flow.frame.table
         and op.value.graph is Fact.YES
         and any(_evaluates(flow, op, path) for path in _modules_of(flow, op))
     ):
-        yield ForwardClosed(flow, op, flow.program.callers.far_sinks(flow, op), True)
+        yield ForwardClosed(flow, op, True)
 
 
 def _modules_of(flow: FunctionFlow, call: Op) -> list[str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchmemlint.findings import Place
 from torchmemlint.flow.graph import Op, Sink, Store
+from torchmemlint.flow.handed import runs_with_grad
 from torchmemlint.flow.values import Fact
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ class HolderClosed(Event):
     kind: str
     stores: list[Store] = field(default_factory=list)  # only those that may carry a graph
     sinks: frozenset[Sink] = frozenset()  # over everything that is read from the holder, callers included
-    cleared: bool = False  # emptied or rebound within the step or call
     by_callee: bool = False  # the store happens in a project function called here
     kept_at: Place | None = None  # where that function stores it
 
@@ -54,12 +54,21 @@ class OpClosed(Event):
 
 @dataclass(slots=True)
 class ForwardClosed(Event):
-    """A module was called with grad on, and where its result ended."""
+    """A module was called where grad is not switched off. Callers are asked on demand: ask what is near first."""
 
     op: Op
-    sinks: frozenset[Sink]  # callers included
     evaluation: bool  # the function evaluates, samples or serves: `.eval()` was called on the module, or no backward
     # anywhere near and all results end on the host
+
+    @property
+    def sinks(self) -> frozenset[Sink]:
+        """Where its result ends, callers and readers of attributes included."""
+        return self.function.program.callers.far_sinks(self.function, self.op)
+
+    @property
+    def with_grad(self) -> bool:
+        """Can grad be on, all known callers considered?"""
+        return runs_with_grad(self.function, self.op)
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from torchmemlint import knowledge
 from torchmemlint.flow.cycles import carries
 from torchmemlint.flow.events import HolderClosed
-from torchmemlint.flow.graph import ARITHMETIC, Argument, Op, Sink, Store, closure, fact, freed
+from torchmemlint.flow.graph import ARITHMETIC, Argument, Op, Sink, Store, closure, fact, freed, sinks
 from torchmemlint.flow.handed import handed, runs_with_grad
 from torchmemlint.flow.values import Fact, Kind, Value
 from torchmemlint.index.marks import COLLECTS, KEEPERS
@@ -92,6 +92,8 @@ def _holder(flow: FunctionFlow, holder: Op) -> Iterator[HolderClosed]:
         or (holder.name == "comprehension" and not _is_bound(holder))
     ):
         return
+    if Sink.BACKWARD in sinks(holder):
+        return  # what it holds is needed
     sure = [s for s in stores if fact(s.value) is Fact.YES]  # nothing less is reported: ask no callers about it
     sure = _attached(flow, [s for s in sure if not _loss_term(s)])
     if kind != "container" and flow.info.name != "forward":
@@ -100,8 +102,8 @@ def _holder(flow: FunctionFlow, holder: Op) -> Iterator[HolderClosed]:
     if not stores:
         return
     name = holder.path or stores[0].op.path or _bound_name(holder)
-    sinks = _holder_sinks(flow, holder, kind)
-    yield HolderClosed(flow, holder, name, kind, stores, sinks, _cleared(flow, stores, name))
+    if not _cleared(flow, stores, name):
+        yield HolderClosed(flow, holder, name, kind, stores, _holder_sinks(flow, holder, kind))
 
 
 def _loss_term(store: Store) -> bool:
@@ -206,14 +208,14 @@ def _kept_by_callee(flow: FunctionFlow, call: Op) -> Iterator[HolderClosed]:
             continue  # a container argument: the store is recorded in the caller's holder
         name = f"{path}.{attribute}" if path and attribute else kept.path
         maker = holder.value.defs[0] if holder is not None and holder.value.defs else call
-        sinks = flow.program.callers.attribute_sinks(flow.info.path, name.rpartition(".")[2])
+        ends = flow.program.callers.attribute_sinks(flow.info.path, name.rpartition(".")[2])
         yield HolderClosed(
             flow,
             maker,
             name,
             "attribute" if attribute else "global",
             stores,
-            sinks - {Sink.ATTRIBUTE, Sink.GLOBAL},
+            ends - {Sink.ATTRIBUTE, Sink.GLOBAL},
             by_callee=True,
             kept_at=kept.place,
         )
@@ -232,7 +234,7 @@ def _accumulator(flow: FunctionFlow, op: Op) -> Iterator[HolderClosed]:
     if not _outermost(op):
         return
     cycle = _cycle(op)
-    if cycle is None:
+    if cycle is None or Sink.BACKWARD in sinks(op):
         return
     added = [a for member in cycle for a in _operands(member) if not any(d in cycle for d in a.value.defs)]
     added = [a for a in added if not _depends_on(a.value, op)]

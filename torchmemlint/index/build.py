@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 
+from torchmemlint.index.constructors import made
 from torchmemlint.index.model import ClassInfo, FileIndex, FunctionInfo, Parameter
 from torchmemlint.index.modules import module_name
 from torchmemlint.index.names import Names, split_lines, words_of, written
@@ -185,6 +186,7 @@ class _Maker:
             is_generator="yield" in words and _yields(node),
             words=words,
             marks=frozenset(map(sys.intern, self._marks(definition, node))),
+            made=made(node) if definition.owner is not None and node.name == "__init__" else {},
         )
 
     def _marks(self, definition: Definition, node: FunctionNode) -> set[str]:

@@ -41,6 +41,7 @@ class FunctionInfo:
         frozenset()
     )  # every identifier in its text, comments too, but for its own `def` and docstring
     marks: frozenset[str] = frozenset()  # pseudo-words, see `marks`
+    made: dict[str, str] = field(default_factory=dict)  # of a constructor: attribute -> callee, see `constructors`
 
 
 @dataclass(frozen=True, slots=True)

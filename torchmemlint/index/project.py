@@ -14,6 +14,7 @@ from torchmemlint.index.resolve import Resolver, Target, folder_of
 
 COMMON_CALLERS = 30  # more candidates than this: the name says little about who is called
 _CONSTRUCTORS = frozenset({"__init__", "__new__", "__post_init__"})
+_FREEZING = frozenset({"requires_grad", "requires_grad_"})
 _CALLED_BY_CLASS = _CONSTRUCTORS | {"__call__", "forward"}
 
 
@@ -31,6 +32,7 @@ class ProjectIndex:
         self._resolver: Resolver | None = None
         self._homes: dict[str, FileIndex] | None = None
         self._keepers: frozenset[str] | None = None
+        self._freezers: frozenset[str] | None = None
         self._mentions: dict[str, list[FunctionInfo]] = {}
         self._children: dict[tuple[str, str], list[ClassInfo]] | None = None
         self._orders: dict[tuple[str, str], tuple[list[ClassInfo], frozenset[str]]] = {}
@@ -272,6 +274,14 @@ class ProjectIndex:
                     yield CALLS + info.name
                 elif info.owner is not None:
                     yield file.classes[info.owner].name
+
+    def may_freeze(self, info: FunctionInfo) -> bool:
+        """Does a function mention `requires_grad`, or a function of the project that does?"""
+        if self._freezers is None:
+            functions = (f for file in self.files.values() for f in file.functions.values())
+            self._freezers = _FREEZING.union(f.name for f in functions if not _FREEZING.isdisjoint(f.words))
+            self._freezers -= _CONSTRUCTORS | {"", "super"}
+        return not info.words.isdisjoint(self._freezers)
 
     # callers
 

@@ -63,7 +63,7 @@ class Walker:
 
     def inside(self, body: Iterable[ast.stmt]) -> None:
         """Imports and `global` declarations of a function's statements, nested functions included."""
-        for node in _statements(body):
+        for node in statements(body):
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 for name, target in self._targets(node):
                     self.found.inner.setdefault(name, target)
@@ -146,7 +146,7 @@ def _branches(node: ast.stmt) -> Iterator[tuple[list[ast.stmt], bool]]:
             yield part.body, False
 
 
-def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+def statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
     """All statements at any depth, in order, those of nested definitions included."""
     stack = list(body)[::-1]
     while stack:

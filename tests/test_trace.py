@@ -67,6 +67,10 @@ if __name__ == "__main__":
 LEAKING = TRAINING.replace("    with torch.no_grad():\n", "    if True:\n")
 
 
+KEPT = "total.append(F.cross_entropy(model(x), x[:, :10].argmax(1)))"
+SPLIT = LEAKING.replace(KEPT, "y = model(x)\n            total.append(F.cross_entropy(y, x[:, :10].argmax(1)))")
+
+
 def trace(folder: Path, *program: str, out: str = "trace.json") -> tuple[subprocess.CompletedProcess[str], Any]:
     """Run the command; what came of it, and what it wrote."""
     command = [sys.executable, "-m", "torchmemlint", "trace", "--out", out, "--", *program]
@@ -75,14 +79,15 @@ def trace(folder: Path, *program: str, out: str = "trace.json") -> tuple[subproc
     return done, json.loads(written.read_text(encoding="utf-8")) if written.exists() else None
 
 
-def test_the_leak_is_the_first_line(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(LEAKING, encoding="utf-8")
+@pytest.mark.parametrize("program", [LEAKING, SPLIT], ids=["one line", "made above"])
+def test_the_leak_is_the_first_line(program: str, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(program, encoding="utf-8")
     done, data = trace(tmp_path, sys.executable, "train.py", "--lr", "1")
     assert done.returncode == 3
     assert done.stdout.startswith("loss ")
     assert done.stdout.endswith(" --lr 1\n")
     first = data["findings"][0]
-    leak = next(row for row, line in enumerate(LEAKING.splitlines(), 1) if "total.append" in line)
+    leak = next(row for row, line in enumerate(program.splitlines(), 1) if "total.append" in line)
     assert (first["code"], first["location"]["row"]) == ("TML101", leak)
     hidden = 512 * 256 * 4
     assert first["measured"]["growth"] > 10 * hidden

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from torchmemlint.findings import Diagnostic
+from torchmemlint.findings import Diagnostic, Severity
 
 MOST_UNEXPLAINED = 8
 RISES = 3
@@ -99,10 +99,12 @@ def places(finding: Diagnostic) -> list[tuple[str, int]]:
 
 
 def _heaviest(lines: dict[tuple[str, int], Line], finding: Diagnostic) -> Line | None:
+    """Of the finding's lines; where it says that memory grows, or its lines made nothing, also of those whose values
+    its line reads: what is kept was made there."""
     there = [lines[place] for place in places(finding) if place in lines]
-    if not there:
+    if not there or finding.severity is Severity.ERROR:
         path = os.path.abspath(finding.filename)  # noqa: PTH100
-        there = [lines[path, row] for row in assigned_before(path, finding.row) if (path, row) in lines]
+        there += [lines[path, row] for row in assigned_before(path, finding.row) if (path, row) in lines]
     return max(there, key=lambda line: (line.growth, line.at_peak, line.most), default=None)
 
 

@@ -6,6 +6,7 @@ import libcst as cst
 
 from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.findings import Place
+from torchmemlint.fixes import move_behind
 from torchmemlint.flow.events import FunctionClosed, OpClosed
 from torchmemlint.flow.exceptions import Handler, failed_work, works
 from torchmemlint.flow.graph import Op, Sink
@@ -28,7 +29,9 @@ class RetryInExcept(Rule):
     "out of memory". Work in the handler is seen where it runs a known module or a project function that does.
 
     ## Fix safety
-    No fix is offered: the retry has to move behind the block, with a flag for what happened.
+    The rest of the block, from the retry on, moves behind it, under a flag that the block sets. Unsafe: what is called
+    there no longer sees the exception as the one being handled, and errors of the retry no longer name it as their
+    context. No fix where the rest of the block reads or raises the exception, or `else` or `finally` follow.
 
     ## References
     - PyTorch documentation, "Frequently Asked Questions": my out of memory exception handler can't allocate memory
@@ -57,7 +60,9 @@ class RetryInExcept(Rule):
                 f"`{what}` runs while the exception still holds the frames of the failed attempt and their "
                 "tensors: retry after the `except` block"
             )
-            yield self.finding(event, op.node, message, related=self._failed(event, handler))
+            plan = move_behind(handler.node, op.node).titled("retry behind the `except` block")
+            fix = plan.unsafe("code behind the block no longer handles an exception")
+            yield self.finding(event, op.node, message, related=self._failed(event, handler), fix=fix)
 
     @staticmethod
     def _repeats(event: FunctionClosed, op: Op, handler: Handler) -> bool:

@@ -6,6 +6,8 @@ from torchmemlint.api import Finding, Place, Rule, Severity, on
 from torchmemlint.flow.attention import attention, is_softmax
 from torchmemlint.flow.events import OpClosed
 
+from ._fused_attention import fused
+
 
 class MaterialisedAttention(Rule):
     """Attention is written out of softmax and products, so that every score is stored.
@@ -25,8 +27,8 @@ class MaterialisedAttention(Rule):
     small scores: silent.
 
     ## Fix safety
-    No fix: the operands' order and the mask have to be put in the operator's form by hand. Results are equal up to
-    rounding.
+    A plain attention, without mask, bias and dropout, becomes one call with the same scale. Unsafe: results are equal
+    up to rounding. For the other forms there is no fix: a mask has to be put in the operator's form by hand.
 
     ## References
     - PyTorch documentation, `torch.nn.functional.scaled_dot_product_attention`
@@ -51,4 +53,6 @@ class MaterialisedAttention(Rule):
         what = "scores and weights of length² for each head are stored; `scaled_dot_product_attention` stores neither"
         related = (("the weights are made here", Place(event.function.unit, found.softmax.node)),)
         severity = Severity.HINT if found.biased else Severity.WARNING
-        yield self.finding(event, found.product.node, what, severity=severity, related=related)
+        yield self.finding(
+            event, found.product.node, what, severity=severity, related=related, fix=fused(event.function, found)
+        )

@@ -2,8 +2,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import libcst as cst
+
 from torchmemlint import knowledge
 from torchmemlint.api import Finding, Place, Rule, Severity, on
+from torchmemlint.fixes import Plan, replace
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.graph import Op
 from torchmemlint.flow.onehot import one_hot
@@ -29,8 +32,8 @@ class OneHotMatmul(Rule):
     One-hot rows that something else reads as well are silent.
 
     ## Fix safety
-    No fix: `table[index]`, or the lookup before the scaling, gives the same values; gradients come as sums in another
-    order.
+    A product of one-hot rows with a table becomes `table[index]`. Unsafe: it is right for a table of two dimensions,
+    and gradients come as sums in another order. No fix for a scaled table: the lookup has to move before the scaling.
 
     ## References
     - PyTorch documentation, `torch.nn.functional.embedding`
@@ -54,7 +57,7 @@ class OneHotMatmul(Rule):
             if made is not None and _leads_only_to(made, op):
                 what = "a number for each index and row of the table is written to pick rows: index the table instead"
                 related = (("multiplied here", Place(event.function.unit, op.node)),)
-                yield self.finding(event, made.node, what, related=related)
+                yield self.finding(event, made.node, what, related=related, fix=_lookup(made, op))
                 return
 
     @on(OpClosed, "torch.embedding")
@@ -72,6 +75,27 @@ class OneHotMatmul(Rule):
                 )
                 yield self.finding(event, op.node, what)
                 return
+
+
+def _lookup(made: Op, product: Op) -> Plan | None:
+    """`table[index]` for `one_hot(index, n).float() @ table`."""
+    node, index = product.node, made.receiver_node
+    sides = [node.left, node.right] if isinstance(node, cst.BinaryOperation) else []
+    if isinstance(node, cst.Call) and bare(product) in ("matmul", "mm") and len(node.args) == 2:
+        sides = [arg.value for arg in node.args if arg.keyword is None and not arg.star]
+    if len(sides) != 2 or index is None or bare(made) != "one_hot" or not _is_cast(sides[0], made.node):
+        return None
+    plan = replace(node, sides[1], "[", index, "]").titled("index the table")
+    return plan.unsafe("right for a table of two dimensions; gradients are summed in another order")
+
+
+def _is_cast(node: cst.CSTNode, inner: cst.CSTNode) -> bool:
+    """Is the expression the inner one, behind methods that cast it?"""
+    while node is not inner:
+        if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+            return False
+        node = node.func.value
+    return True
 
 
 def _leads_only_to(made: Op, product: Op) -> bool:

@@ -145,6 +145,52 @@ def test_no_grad_is_not_put_on_functions_whose_result_goes_out_of_sight() -> Non
     assert unchanged("TML201", TRAINS)
 
 
+def function(code: str, body: str) -> str:
+    """The body of a function of some tensors, mended."""
+    head = "    import torch.nn.functional as F\n\n\n    def work(self, q, k, v, m, p):\n"
+    text = head + textwrap.indent(textwrap.dedent(body).strip(), " " * 8) + "\n"
+    return textwrap.dedent("\n".join(mended(code, text).splitlines()[4:])).strip()
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (
+            "a = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))\na = F.softmax(a, dim=-1)\nreturn a @ v",
+            "return F.scaled_dot_product_attention(q, k, v, scale=1 / math.sqrt(q.size(-1)))",
+        ),
+        (
+            "a = (q @ k.transpose(2, 3)) * self.scale\na = a.softmax(-1)\nreturn (a @ v).transpose(1, 2)",
+            "return F.scaled_dot_product_attention(q, k, v, scale=self.scale).transpose(1, 2)",
+        ),
+        (
+            "return torch.bmm(torch.softmax(torch.bmm(q, k.transpose(-1, -2)), dim=-1), v)",
+            "return F.scaled_dot_product_attention(q, k, v, scale=1.0)",
+        ),
+        ("a = q @ k.transpose(-2, -1)\na = a.masked_fill(m, -1e9)\nreturn a.softmax(-1) @ v", None),
+        ("a = q @ k.transpose(-2, -1)\na = F.dropout(a.softmax(-1), p)\nreturn a @ v", None),
+        ("a = q @ k.transpose(-2, -1) + m\nreturn a.softmax(-1) @ v", None),
+        ("a = q @ k.transpose(-2, -1)\nq = v\nreturn a.softmax(-1) @ v + q", None),
+        ("a = q @ k.transpose(-2, -1)\nw, n = a.softmax(-1), 0\nreturn w @ v", None),
+    ],
+)
+def test_plain_attention_is_fused(body: str, expected: str | None) -> None:
+    assert function("TML308", body) == (body if expected is None else expected)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("return F.one_hot(m, v.size(0)).float() @ v", "return v[m]"),
+        ("return torch.matmul(F.one_hot(m + 1, 9).to(v), self.table + v)", "return (self.table + v)[m + 1]"),
+        ("h = F.one_hot(m, 9).float()\nreturn h @ v", None),
+        ("return v @ F.one_hot(m, 9).float()", None),
+    ],
+)
+def test_rows_are_picked_by_index(body: str, expected: str | None) -> None:
+    assert function("TML310", body) == (body if expected is None else expected)
+
+
 @pytest.mark.parametrize("code", ["TML101", "TML102", "TML103", "TML201", "TML302", "TML402"])
 def test_a_second_run_changes_nothing(code: str) -> None:
     for body in (CARRIED, SKIPPED, UNPACKED, MIXED, FLAT, TRAINS):

@@ -238,6 +238,24 @@ def test_replace_carries_nodes_over(before: str, after: str | None) -> None:
     assert fixed(before, lambda unit, call, arg: replace_call(call, "torch.g(", arg, ")")) == after
 
 
+@pytest.mark.parametrize(
+    ("before", "text", "after"),
+    [
+        ("y = («a + b»).c", "f(a)", "y = f(a).c"),
+        ("y = («a + b») * c", "a - b", "y = (a - b) * c"),
+        ("y = ((«a + b»)) * c", "f(a)", "y = ((f(a))) * c"),
+        ("return_(0); print((«not a»))", "f(a)", "return_(0); print(f(a))"),
+        ("y = [0 for x in z if(«x @ y»)]", "f(x)", "y = [0 for x in z if f(x)]"),
+        ("y = (  # why\n    «a + b»\n)", "f(a)", "y = (  # why\n    f(a)\n)"),
+        ("y = (\n    «a + b»\n)", "f(a)", "y = f(a)"),
+        ("y = («a + b»).c", "f\n.d", "y = (f\n.d).c"),
+        ("y = («f(a)»).c", "g(a)", "y = (g(a)).c"),
+    ],
+)
+def test_parentheses_that_the_old_expression_needed_go_with_it(before: str, text: str, after: str) -> None:
+    assert fixed(before, lambda unit, node: replace(node, text)) == after
+
+
 def test_replace_parenthesises_receivers() -> None:
     def method(unit: Unit, call: cst.CSTNode, arg: cst.CSTNode) -> Plan:
         return replace(call, arg, ".g()")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         swap_calls,
         unwrap_call,
     )
+    from torchmemlint.fixes.handlers import move_behind
     from torchmemlint.fixes.imports import add_import, spell
     from torchmemlint.fixes.plan import Plan, Step, combine, resolve
     from torchmemlint.fixes.statements import delete_statement, insert_after, insert_before, replace_statement
@@ -30,6 +31,7 @@ _HOME = {
     "arguments": ("remove_keyword", "set_keyword"),
     "blocks": ("add_decorator", "enter_bare_context", "wrap_in_with"),
     "expressions": ("call_method", "rename_attribute", "replace", "replace_call", "swap_calls", "unwrap_call"),
+    "handlers": ("move_behind",),
     "imports": ("add_import", "spell"),
     "plan": ("Plan", "Step", "combine", "resolve"),
     "statements": ("delete_statement", "insert_after", "insert_before", "replace_statement"),
@@ -52,6 +54,7 @@ __all__ = [
     "expression_text",
     "insert_after",
     "insert_before",
+    "move_behind",
     "remove_keyword",
     "rename_attribute",
     "replace",

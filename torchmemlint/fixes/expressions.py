@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import libcst as cst
 
 from torchmemlint.fixes.plan import Change, Ground, Plan, Refused, Step
-from torchmemlint.fixes.text import Shape, bare_text, fitted, refuse_unreadable, shape
+from torchmemlint.fixes.text import Shape, bare_text, fitted, refuse_unreadable, shape, text_shape
+
+OPERATIONS = (cst.BinaryOperation, cst.UnaryOperation, cst.BooleanOperation, cst.Comparison, cst.IfExp)
 
 
 @dataclass(frozen=True)
@@ -99,8 +101,17 @@ class _Replace(Step):
         if isinstance(self.node, cst.GeneratorExp) and not self.node.lpar and "," in text:
             raise Refused("would become several arguments")
         text = fitted(place, self.node, text)
+        if self._parentheses_go(text):
+            around = place.outer(self.node)
+            if b"#" not in place.data[around[0] : start] + place.data[end : around[1]]:
+                start, end = around
         if text != place.text(start, end):
             yield Change(start, end, text)
+
+    def _parentheses_go(self, text: str) -> bool:
+        """Had only the old expression need of the one pair of parentheses around it?"""
+        needed = isinstance(self.node, OPERATIONS) and len(self.node.lpar) == 1
+        return needed and "\n" not in text and text_shape(text) is Shape.PRIMARY
 
     def _texts(self, place: Ground) -> Iterator[str]:
         for i, piece in enumerate(self.pieces):

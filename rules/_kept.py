@@ -16,6 +16,7 @@ from torchmemlint.flow.values import Fact, Kind, Value
 
 NEEDED = frozenset({Sink.BACKWARD})
 BUFFER = "the whole elementwise buffer of its loss, on whose storage the scalar lies, also when detached"
+TO_HOST = frozenset("host return torch.cpu torch.numpy torch.item torch.tolist torch.detach torch.to".split())
 OUT_OF_SIGHT = frozenset({Sink.RETURNED, Sink.YIELDED, Sink.UNKNOWN_CALL, Sink.ATTRIBUTE, Sink.GLOBAL})
 
 
@@ -45,7 +46,7 @@ def verdicts(event: HolderClosed) -> Iterator[Verdict]:
             continue
         if fact(store.value) is Fact.YES:
             severity, what = cost(store.value)
-            fix = mend(store, safe=visible)
+            fix = mend(store, safe=visible, moved=not _computed_with(event, store))
         elif whole_buffer(store.value) is not None and store.how != "accumulate":
             severity, what, fix = Severity.WARNING, BUFFER, clone(store)
         else:
@@ -78,16 +79,29 @@ def cost(value: Value) -> tuple[Severity, str]:
     return Severity.HINT, "its own bytes and the nodes of its graph; its backward has freed the activations"
 
 
-def mend(store: Store, *, safe: bool) -> Plan | None:
-    """Detach what is stored: the value itself, or the attached members of a tuple or list display."""
+def _computed_with(event: HolderClosed, store: Store) -> bool:
+    """Does anything compute with the attribute, beside other tensors of the device?"""
+    if event.kind != "attribute" or store.how != "assign":
+        return False
+    program, path = event.function.program, event.function.info.path
+    attribute = event.name.rpartition(".")[2]
+    flows = [program.flow(reader) for reader in program.project.attribute_readers(attribute, path)]
+    loads = [op for flow in flows if flow is not None for op in flow.named("load") if op.path is not None]
+    readers = [user for op in loads if (op.path or "").rpartition(".")[2] == attribute for user in op.consumers]
+    return any(user.name not in TO_HOST for user in readers)
+
+
+def mend(store: Store, *, safe: bool, moved: bool) -> Plan | None:
+    """Detach what is stored: the value itself, or the attached members of a tuple or list display; `moved`: and move
+    what is no single number to the CPU."""
     node = store.value_node
     if node is None or _used_besides(store):
         return None
     nodes = _attached_nodes(node, store.value)
     if not nodes:
         return None
-    moved = store.value.scalar is not Fact.YES and store.how != "accumulate"  # a sum stays where its other operand is
-    if moved and not isinstance(node, (cst.Tuple, cst.List)):
+    moved = moved and store.how != "accumulate"  # a sum stays where its other operand is
+    if moved and store.value.scalar is not Fact.YES and not isinstance(node, (cst.Tuple, cst.List)):
         plan = call_method(nodes[0], "detach().cpu")  # detached it would still hold its own bytes
         return Plan("move what is kept to the CPU, without its graph", plan.steps, False, "readers get a CPU tensor")
     plans = [call_method(n, "detach") for n in nodes]

@@ -111,6 +111,31 @@ def test_what_is_added_to_a_tensor_stays_on_its_device() -> None:
     assert ".cpu()" not in mended("TML102", MIXED)
 
 
+QUEUE = """
+    class Contrast(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = nn.Linear(4, 4)
+            self.queue = torch.zeros(8, 4)
+
+        def forward(self, x):
+            keys = self.net(x)
+            logits = x @ self.queue.t()
+            self.queue = torch.cat([keys, self.queue])[:8]
+            return logits
+
+
+    def main(data):
+        net = Contrast().cuda()
+        for x in data:
+            net(x).sum().backward()
+"""
+
+
+def test_what_is_computed_with_stays_on_its_device() -> None:
+    assert ".cpu()" not in mended("TML103", QUEUE)
+
+
 FLAT = """
     def batchify(data, size, device):
         data = data.view(size, -1).t().contiguous()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from torchmemlint.fixes import Plan, replace, unwrap_call
 from torchmemlint.flow.consumers import is_fresh, overwritten, reading, undisturbed
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.graph import Op
@@ -30,3 +31,16 @@ def place(op: Op) -> cst.CSTNode:
     """Where a finding about a method call stands: at the method's name, which may be lines below the call's start."""
     node = op.node
     return node.func.attr if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) else node
+
+
+def method(op: Op) -> bool:
+    """Is it spelled `x.clone()` and not `torch.clone(x)`?"""
+    func = op.node.func if isinstance(op.node, cst.Call) else None
+    return isinstance(func, cst.Attribute) and func.value is op.receiver_node
+
+
+def without_call(op: Op) -> Plan | None:
+    """The tensor in place of the call on it, in either spelling."""
+    if method(op):
+        return unwrap_call(op.node)
+    return replace(op.node, op.receiver_node) if op.receiver_node is not None else None

@@ -7,6 +7,8 @@ from torchmemlint.fixes import Plan, unwrap_call
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.values import Layout
 
+from ._copies import method
+
 
 class RedundantContiguous(Rule):
     """`.contiguous()` on a tensor that is contiguous already, or right before a `reshape`.
@@ -38,7 +40,7 @@ class RedundantContiguous(Rule):
     def check(self, event: OpClosed) -> Iterator[Finding]:
         """One finding a call."""
         op = event.op
-        if op.arguments or op.receiver is None:
+        if op.arguments or op.receiver is None or not method(op):
             return
         if op.receiver.layout is Layout.CONTIGUOUS:
             message = "the tensor is contiguous already: the call returns it unchanged, zero bytes"

@@ -16,6 +16,8 @@ from torchmemlint.flow.values import Layout
 CONVERTING = frozenset("to cpu cuda float half double bfloat16 type type_as".split())  # the strides stay
 FLATTENING = frozenset({"view", "view_as", "reshape", "flatten"})
 
+from ._copies import method
+
 
 class ContiguousCopiesView(Rule):
     """`.contiguous()` copies a strided view although every consumer takes strides.
@@ -51,7 +53,13 @@ class ContiguousCopiesView(Rule):
     def check(self, event: OpClosed) -> Iterator[Finding]:
         """One finding a call."""
         op = event.op
-        if op.receiver is None or op.arguments or op.receiver.layout is not Layout.STRIDED or overwritten(op.receiver):
+        if (
+            op.receiver is None
+            or not method(op)
+            or op.arguments
+            or op.receiver.layout is not Layout.STRIDED
+            or overwritten(op.receiver)
+        ):
             return
         shown = event.function.unit.text(op.receiver_node) if op.receiver_node is not None else "the view"
         found = reading(event.function, op, stop=FLATTENING, through=CONVERTING)

@@ -6,14 +6,14 @@ import libcst as cst
 
 from torchmemlint import knowledge
 from torchmemlint.api import Finding, Rule, Severity, on
-from torchmemlint.fixes import Plan, replace, spell, unwrap_call
+from torchmemlint.fixes import Plan, replace, spell
 from torchmemlint.flow.consumers import is_fresh, reading, sole_contents
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.graph import Op, written
 from torchmemlint.flow.patterns import bare, maker, only_reader
 from torchmemlint.flow.values import Fact, Kind, Value
 
-from ._copies import read_in_passing, shown
+from ._copies import read_in_passing, shown, without_call
 
 DTYPES = {
     "float": "float32",
@@ -172,9 +172,8 @@ def _leaf_wanted(op: Op) -> bool:
 
 
 def _unwrapped(op: Op, title: str) -> Plan | None:
-    return (
-        Plan(title, unwrap_call(op.node).steps) if op.name == "torch.clone" and op.receiver_node is not None else None
-    )
+    plan = without_call(op) if op.name == "torch.clone" else None
+    return Plan(title, plan.steps) if plan is not None else None
 
 
 def _conversion(event: OpClosed, op: Op, user: Op) -> Plan | None:

@@ -3,8 +3,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmemlint.api import Finding, Rule, Severity, on
-from torchmemlint.fixes import Plan, swap_calls
+from torchmemlint.fixes import Plan, replace, swap_calls
 from torchmemlint.flow.events import OpClosed
+
+from ._copies import method
 
 
 class CloneBeforeDetach(Rule):
@@ -39,5 +41,12 @@ class CloneBeforeDetach(Rule):
         if len(makers) != 1 or makers[0].name != "torch.clone" or makers[0].node is not op.receiver_node:
             return
         message = "the clone is recorded in the autograd graph and detached at once: detach first (no bytes, one node)"
-        plan = swap_calls(op.node)
+        source = makers[0].receiver_node
+        if method(op) and method(makers[0]):
+            plan = swap_calls(op.node)
+        elif source is not None and not makers[0].arguments:
+            plan = replace(op.node, source, ".detach().clone()")
+        else:
+            yield self.finding(event, op.node, message)
+            return
         yield self.finding(event, op.node, message, fix=Plan("detach, then clone", plan.steps))

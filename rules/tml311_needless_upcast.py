@@ -12,7 +12,7 @@ from torchmemlint.flow.patterns import bare, comparison, infinite, number, only_
 from torchmemlint.flow.tensors import dtype_of
 from torchmemlint.flow.values import Kind
 
-from ._copies import shown
+from ._copies import method, shown
 
 WIDENING = ("torch.float", "torch.double", "torch.to")
 WIDE = frozenset({"float32", "float64", "float", "double"})
@@ -142,7 +142,7 @@ def _fused(event: OpClosed, op: Op, user: Op) -> Plan | None:
     spelled = spell(event.function.unit, f"torch.{wide}")
     if spelled is None or any(a.name in ("dtype", "*", "**") for a in user.arguments):
         return None
-    if op.receiver_node is None or len([a for a in user.arguments if a.name is None]) > 1:
+    if not method(op) or len([a for a in user.arguments if a.name is None]) > 1:
         return None
     if op.name == "torch.to" and (len(op.arguments) != 1 or op.value.device is not None):
         return None

@@ -13,10 +13,11 @@ from torchmemlint.flow.layout import sizes
 from torchmemlint.flow.patterns import bare, in_place, input_of, is_module, maker, number
 from torchmemlint.flow.values import Layout
 
-CONVERTING = frozenset("to cpu cuda float half double bfloat16 type type_as".split())  # the strides stay
-FLATTENING = frozenset({"view", "view_as", "reshape", "flatten"})
-
 from ._copies import method
+
+CONVERTING = frozenset("to cpu cuda float half double bfloat16 type type_as".split())  # the strides stay
+
+FLATTENING = frozenset({"view", "view_as", "reshape", "flatten"})
 
 
 class ContiguousCopiesView(Rule):
@@ -53,13 +54,9 @@ class ContiguousCopiesView(Rule):
     def check(self, event: OpClosed) -> Iterator[Finding]:
         """One finding a call."""
         op = event.op
-        if (
-            op.receiver is None
-            or not method(op)
-            or op.arguments
-            or op.receiver.layout is not Layout.STRIDED
-            or overwritten(op.receiver)
-        ):
+        if op.receiver is None or op.arguments or not method(op):
+            return
+        if op.receiver.layout is not Layout.STRIDED or overwritten(op.receiver):
             return
         shown = event.function.unit.text(op.receiver_node) if op.receiver_node is not None else "the view"
         found = reading(event.function, op, stop=FLATTENING, through=CONVERTING)

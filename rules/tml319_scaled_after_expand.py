@@ -22,12 +22,13 @@ class ScaledAfterExpand(Rule):
 
     ## What it does
     Reports arithmetic of an expanded view with a number (scale first, then expand), rows copied by an index of which
-    only one column each is read (index both at once), and `interpolate` of all channels of which one is read.
+    only one column each is read (index both at once), `interpolate` of all channels of which one is read, and a linear
+    layer over all positions of which one is read.
 
     ## Why it costs memory
     The arithmetic writes the expanded tensor out, and autograd may save it: for a mask over an embedding table of
     267 000 rows that is 428 MB. Copied rows are as large as the rows, wanted is a number each; upsampled channels cost
-    their number times the one that is read.
+    their number times the one that is read; logits of every position, measured, 512 times those of the last.
 
     ## Known limits
     Tensors that are also read as a whole are silent.
@@ -42,8 +43,10 @@ class ScaledAfterExpand(Rule):
     code = "TML319"
     name = "scaled-after-expand"
     severity = Severity.WARNING
-    words = frozenset({"expand", "expand_as", "broadcast_to", "index_select", "interpolate", RUNS_MODULES})
-    file_words = frozenset({"expand", "expand_as", "broadcast_to", "index_select", "interpolate", "Upsample"})
+    words = frozenset({"linear", "expand", "expand_as", "broadcast_to", "index_select", "interpolate", RUNS_MODULES})
+    file_words = frozenset(
+        {"Linear", "linear", "expand", "expand_as", "broadcast_to", "index_select", "interpolate", "Upsample"}
+    )
     roles = frozenset({"module", "forward", "function"})
 
     @on(OpClosed, "arith", "torch.mul", "torch.div")
@@ -87,6 +90,27 @@ class ScaledAfterExpand(Rule):
         if op.consumers and all(map(_one_channel, op.consumers)):
             what = "all channels are resized of which one is read: resizing acts on each alone, so select first"
             yield self.finding(event, op.node, what)
+
+    @on(OpClosed, "torch.linear", "module")
+    def positions(self, event: OpClosed) -> Iterator[Finding]:
+        """`self.head(x)[:, -1, :]`."""
+        op = event.op
+        if op.name == "module" and not is_module(op, "Linear"):
+            return
+        if op.consumers and all(map(_one_position, op.consumers)):
+            what = (
+                "every position goes through the layer and one of each sequence is read: it acts on each alone, so "
+                "select the position first"
+            )
+            yield self.finding(event, op.node, what)
+
+
+def _one_position(user: Op) -> bool:
+    """`y[:, k, :]`: is one position read, with all that the layer computes for it?"""
+    if user.name not in ("torch.getitem", "torch.index", "item") or not isinstance(user.node, cst.Subscript):
+        return False
+    kinds = [index_kind(e) for e in user.node.slice]
+    return len(kinds) == 3 and kinds[0] == kinds[2] == ":" and kinds[1] in ("int", "one")
 
 
 def _one_column(user: Op) -> bool:

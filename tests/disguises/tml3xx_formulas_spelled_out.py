@@ -115,6 +115,16 @@ class Asked(nn.Module):
         return mixed.sum() + self.up(maps)[:, 0].sum()  # expect: TML319
 
 
+class LastWord(nn.Module):
+    def __init__(self, width=4, words=7):
+        super().__init__()
+        self.body, self.head = nn.TransformerEncoderLayer(width, 2), nn.Linear(width, words)
+
+    def forward(self, x):
+        logits = self.head(self.body(x))  # expect: TML319
+        return logits[:, -1, :]
+
+
 def rectified(x):
     return torch.max(x, torch.zeros_like(x))  # expect: TML320
 
@@ -125,4 +135,5 @@ if __name__ == "__main__":
     print(prototype_distances(x, x).shape, kernel_matrix(x, x, 2.0).shape, LabelSmoothing(4)(x, y))
     print(guarded_log(x, y), binary_by_hand(x, (x > 0).float()), Constants()(torch.randn(4, 4)).shape)
     print(leading_vectors(x, 2).shape, old_spelling(x, 2)[0].shape, rectified(x).shape)
+    print(LastWord()(torch.randn(2, 3, 4)).shape)
     print(Asked()(torch.randn(2, 1, 4), torch.randn(1, 2, 4, 4)))

@@ -75,6 +75,19 @@ class WeightsAsked(nn.Module):
         return mixed, weights.mean()
 
 
+class EveryWord(nn.Module):
+    def __init__(self, width=4, words=7):
+        super().__init__()
+        self.head = nn.Linear(width, words)
+
+    def forward(self, x):
+        logits = self.head(x)
+        return logits[:, -1, :], logits.mean()
+
+    def first_class(self, x):
+        return self.head(x)[:, -1]
+
+
 if __name__ == "__main__":
     x = torch.randn(3, 4)
     print(over_the_batch(x).shape, masked_weights(x, x > 0).shape, number_a_row(x, x, 1.0), entropy(x))

@@ -181,3 +181,18 @@ def test_a_part_measured_again_is_renewed_in_the_record(tmp_path: Path) -> None:
     assert kept["environment"]["date"] == "2026-02-01"
     write_record(as_json(again, later), str(tmp_path))
     assert set(load(str(path))["cases"]) == {"TML301-rule/large"}
+
+
+def test_explain_and_the_json_report_quote_the_record() -> None:
+    from click.testing import CliRunner
+
+    from torchmemlint.cli import main
+    from torchmemlint.report.json import impact
+
+    folder = Path(__file__).parent.parent / "torchmemlint" / "verify" / "records"
+    (kept,) = (load(str(path)) for path in folder.glob("*.json"))
+    assert impact("TML101") == kept["TML101"]
+    assert impact("TML999") is None
+    shown = CliRunner().invoke(main, ["explain", "TML101"]).output
+    assert f"measured: {kept['TML101']['measured']}\n" in shown
+    assert "_bytes" not in shown

@@ -10,13 +10,14 @@ import libcst as cst
 from torchmemlint.findings import Place, Severity
 from torchmemlint.fixes import Plan, call_method, combine
 from torchmemlint.flow.events import HolderClosed
-from torchmemlint.flow.graph import Sink, Store, fact, freed, origin
+from torchmemlint.flow.graph import Sink, Store, closure, fact, freed, origin
 from torchmemlint.flow.keeping import whole_buffer
 from torchmemlint.flow.values import Fact, Kind, Value
 
 NEEDED = frozenset({Sink.BACKWARD})
 BUFFER = "the whole elementwise buffer of its loss, on whose storage the scalar lies, also when detached"
 TO_HOST = frozenset("host return torch.cpu torch.numpy torch.item torch.tolist torch.detach torch.to".split())
+OWN = "the forward's output and what was computed from it; its backward has freed the activations"
 OUT_OF_SIGHT = frozenset({Sink.RETURNED, Sink.YIELDED, Sink.UNKNOWN_CALL, Sink.ATTRIBUTE, Sink.GLOBAL})
 
 
@@ -69,7 +70,7 @@ def _handed_to_backward_elsewhere(store: Store) -> bool:
 def cost(value: Value) -> tuple[Severity, str]:
     """Severity and the bytes that keeping `value` holds, by what is known of its backward and its size."""
     if not freed(value):
-        return Severity.ERROR, "every activation of its forward pass"
+        return Severity.ERROR, OWN if _forward_is_freed(value) else "every activation of its forward pass"
     if whole_buffer(value) is not None:
         return Severity.WARNING, BUFFER
     if value.scalar is Fact.YES:
@@ -77,6 +78,13 @@ def cost(value: Value) -> tuple[Severity, str]:
     if value.scalar is Fact.NO:
         return Severity.WARNING, "its own bytes on the device; its backward has freed the activations"
     return Severity.HINT, "its own bytes and the nodes of its graph; its backward has freed the activations"
+
+
+def _forward_is_freed(value: Value) -> bool:
+    """Has a backward freed all forwards behind the value, and only what was computed from their results is left?"""
+    behind = list(closure(value.defs, lambda o: o.inputs if o.passes else ()))
+    forwards = [op for op in behind if op.name in ("module", "call", "?call", "custom")]
+    return any(op.freed for op in behind) and all(op.freed for op in forwards)
 
 
 def _computed_with(event: HolderClosed, store: Store) -> bool:

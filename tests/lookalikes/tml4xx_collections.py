@@ -51,6 +51,17 @@ def generate(model, tokens, steps):
     return tokens.tolist()
 
 
+@torch.no_grad()
+def outlines(model, loader, trace, device):
+    """What code out of sight gives may be anything: here rows of host numbers."""
+    model.eval().to(device)
+    drawn = []
+    for x in loader:
+        masks = model(x.to(device))
+        drawn.append([trace(m) for m in reversed(masks)])
+    return drawn
+
+
 def drive():
     device = torch.device("cpu")
     index = Index(nn.Linear(8, 4), device)

@@ -161,9 +161,14 @@ class Callers:
         return Fact.YES if above is Fact.MAYBE else above
 
     def mode_of_parameter_calls(self, flow: FunctionFlow) -> Mode | None:
-        """The grad mode under which a decorator calls its argument, if it is the same at each call."""
-        names = {p.name for p in flow.info.parameters[:1]}
+        """The grad mode under which a decorator, or the one that a factory makes, calls or wraps its argument, if it is
+        the same each time."""
+        nested = [c.node.params for c in flow.frame.closures.values()]
+        names = {p.name for p in flow.info.parameters[:1]} | {p.params[0].name.value for p in nested if p.params}
         modes = {op.mode for op in flow.named("?call") if op.callee in names}
+        modes |= {
+            Mode(op.receiver.const) for op in flow.named("guarded") if op.receiver and op.receiver.const != "unknown"
+        }
         return modes.pop() if len(modes) == 1 and modes & {Mode.OFF, Mode.ON} else None
 
     # -- results ------------------------------------------------------------------------------------------------

@@ -128,7 +128,7 @@ class Classes:
 
     def _settled(self, method: FunctionInfo, value: Value, stores: list[Store]) -> Value:
         """A parameter stored on the object: what the constructors' callers pass."""
-        if value.kind is not Kind.UNKNOWN or len(value.params) != 1 or method.name != "__init__":
+        if value.kind not in (Kind.UNKNOWN, Kind.CONTAINER) or len(value.params) != 1 or method.name != "__init__":
             return value
         (position,) = value.params
         if not all(_is_parameter(op) for s in stores for op in s.value.defs):
@@ -211,6 +211,8 @@ def _is_parameter(op: Op) -> bool:
     """Is it a parameter of the function, perhaps moved to a device?"""
     if op.name in ("torch.to", "torch.cuda", "torch.cpu") and op.receiver is not None:
         return all(maker.name == "param" for maker in op.receiver.defs)
+    if op.name == "read" and op.callee in ("list", "tuple"):
+        return bool(op.inputs) and all(maker.name == "param" for maker in op.inputs)
     return op.name == "param"
 
 

@@ -83,7 +83,9 @@ def stays(value: Value) -> bool:
 
 
 def _through(op: Op) -> list[Op]:
-    """The operands, unless the operation moves its result to the CPU or makes it small."""
+    """The operands, unless the operation moves its result to the CPU, makes it small, or is out of sight."""
+    if op.name == "?call" and not (op.callee or "").startswith("?."):
+        return []
     return [] if op.value.device == "cpu" or op.value.kind is Kind.HOST or _reduces(op) else op.inputs
 
 

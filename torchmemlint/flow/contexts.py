@@ -35,6 +35,11 @@ def context(f: Frame, node: cst.Call, effect: str, dotted_name: str, args: list[
     return op.value
 
 
+def wrap(f: Frame, node: cst.Call, guard: Value, args: list[Argument]) -> Value:
+    """`torch.no_grad()(fn)`: the function, which runs under the guard."""
+    return f.op("guarded", node, args[0].value, receiver=guard, arguments=args).value
+
+
 def apply_effect(f: Frame, value: Value) -> None:
     """Enter a context value."""
     mode = EFFECTS.get(str(value.const))

@@ -184,6 +184,10 @@ def _conditional(f: Frame, node: cst.IfExp) -> Value:
     narrow(f, node.test, False)
     orelse = evaluate(f, node.orelse)
     f.state = outer
+    if body.kind is orelse.kind is Kind.EXTERNAL and body.name and orelse.name and body.name != orelse.name:
+        effect = f.program.effect(body.name)
+        if effect is not None and effect == f.program.effect(orelse.name):
+            return body  # `(inference_mode if new else no_grad)()`
     return join(body, orelse)
 
 

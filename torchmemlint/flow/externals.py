@@ -23,7 +23,7 @@ def call(f: Frame, node: cst.Call, callee: Value, args: Args) -> Value:
     """Call the library object `callee.name`."""
     name = callee.name or ""
     if callee.const is not None:
-        return UNKNOWN
+        return contexts.wrap(f, node, callee, args) if callee.name == "context" and args else UNKNOWN
     special = SPECIAL.get(name)
     if special is not None:
         return special(f, node, args)

@@ -111,8 +111,8 @@ def _run_uncalled(frame: Frame, handed: dict[cst.CSTNode, tuple[Value, ...]]) ->
     """Nested functions that were never called here (hooks, callbacks) run once with unknown arguments."""
     frame.state.alive = True
     mode = frame.state.mode
-    for closure in list(frame.closures.values()):
-        if not closure.calls:
+    while waiting := [c for c in frame.closures.values() if not c.calls]:  # those nested deeper are met on the way
+        for closure in waiting:
             closure.calls = 1
             frame.state.mode = Mode.ENTERED if mode is not Mode.OFF else mode
             params = closure.node.params

@@ -32,7 +32,7 @@ def handed(flow: FunctionFlow, value: Value) -> Value | None:
     chosen = next((given for given in attached if not freed(given)), attached[0])
     if as_it_came:
         return replace(chosen, graph=Fact.YES, kind=value.kind if value.kind is not Kind.UNKNOWN else chosen.kind)
-    return replace(value, graph=Fact.YES, defs=chosen.defs)
+    return replace(value, graph=Fact.YES, defs=(*value.defs, *chosen.defs))
 
 
 def runs_with_grad(flow: FunctionFlow, op: Op) -> bool:

@@ -14,7 +14,7 @@ from torchmemlint.flow.graph import Argument, Mode, Op, proven
 from torchmemlint.flow.holders import holders_of, outliving
 from torchmemlint.flow.summary import Summary
 from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, join, replace
-from torchmemlint.index.model import FunctionInfo
+from torchmemlint.index.model import ClassInfo, FunctionInfo
 
 
 def function(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> Value:
@@ -76,12 +76,31 @@ def construct(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> 
     if info is None:
         return unknown(f, node, args, callee)
     value = f.program.instance(info)
-    if value.kind is Kind.INSTANCE and any(d.endswith("dataclass") for d in info.decorators):
-        graph, params = f.derived([a.value for a in args])
-        value = replace(value, graph=graph, params=params)  # its fields are what it is given
+    if value.kind is Kind.INSTANCE:
+        graph, params = f.derived(_fields(f, node, info, args))
+        value = replace(value, graph=graph, params=params)
     made = f.op("construct", node, value, arguments=args, callee=info.id)
     made.target = info.path
     return made.value
+
+
+def _fields(f: Frame, node: cst.Call, info: ClassInfo, args: list[Argument]) -> list[Value]:
+    """The arguments that a new object holds: all that a record is made of, what the constructor puts on the object."""
+    if is_record(f, info):
+        return [a.value for a in args]
+    init = f.program.method(f.program.key(info), "__init__")
+    summary = f.program.summary(init, ()) if init is not None and args else None
+    if init is None or summary is None:
+        return []
+    bound = bound_values(init, args, UNKNOWN, node)
+    held = {p for kept in summary.kept if kept.root == 0 and kept.how == "assign" for p in kept.params}
+    return [b.value for position, b in enumerate(bound) if b is not None and position in held]
+
+
+def is_record(f: Frame, info: ClassInfo) -> bool:
+    """Is it a dataclass, a named tuple, or a class that attrs writes?"""
+    written = any(d.rpartition(".")[2] in ("dataclass", "define", "frozen", "attrs", "s") for d in info.decorators)
+    return written or any(base.endswith("NamedTuple") for base in f.program.project.external_bases(info))
 
 
 def bound_values(

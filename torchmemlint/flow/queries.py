@@ -45,13 +45,14 @@ def asks_driver(op: Op) -> bool:
     return any("nvidia-smi" in text for text in texts) and any("memory" in text for text in texts)
 
 
-def _texts(value: Value) -> Iterator[str]:
+def _texts(value: Value, depth: int = 3) -> Iterator[str]:
+    """The strings in a command, be it one string or a list of them."""
     if isinstance(value.const, str):
         yield value.const
     members = value.elements if isinstance(value.elements, tuple) else ()
-    for member in members:
-        yield from _texts(member)
-    if value.kind is Kind.CONTAINER and not members:
+    for member in members if depth else ():
+        yield from _texts(member, depth - 1)
+    if value.kind is Kind.CONTAINER and not members and depth:
         for op in closure(value.defs, lambda o: o.inputs, 20):
             if op.value.elements is not value.elements and isinstance(op.value.elements, tuple):
-                yield from _texts(op.value)
+                yield from _texts(op.value, depth - 1)

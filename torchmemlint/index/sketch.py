@@ -164,11 +164,13 @@ class Sketch:
             self._comes_round(target, node.value, through)
 
     def _comes_round(self, target: ast.expr, value: ast.expr, through: Names) -> None:
-        """`total = total + x`."""
-        if self.loops and through and isinstance(value, (ast.BinOp, ast.Call)) and isinstance(target, ast.Name):
-            shown = dotted(target)
-            if any(dotted(part) == shown for part in ast.walk(value) if type(part) is type(target)):
-                self.mark(TOTAL, through)
+        """`total = total + x`, `best = x if best is None else cat([best, x])`, `total, n = total + x, n + 1`."""
+        if not through or isinstance(value, ast.Name):
+            return
+        shown = {dotted(part) for part in ast.walk(target) if isinstance(part, (ast.Name, ast.Attribute))}
+        shown = {path for path in shown if path is not None and (self.loops or "." in path)}
+        if any(dotted(part) in shown for part in ast.walk(value) if isinstance(part, (ast.Name, ast.Attribute))):
+            self.mark(TOTAL, through)
 
     def annotated(self, node: ast.AnnAssign) -> None:
         if node.value is not None:

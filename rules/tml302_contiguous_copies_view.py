@@ -9,8 +9,8 @@ from torchmemlint.flow.consumers import Reading, overwritten, reading
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.graph import Op
 from torchmemlint.flow.handed import runs_with_grad
-from torchmemlint.flow.layout import sizes
-from torchmemlint.flow.patterns import bare, in_place, input_of, is_module, maker, number
+from torchmemlint.flow.layout import sizes, units
+from torchmemlint.flow.patterns import bare, in_place, input_of, is_module, maker
 from torchmemlint.flow.values import Layout
 
 from ._copies import method
@@ -37,7 +37,8 @@ class ContiguousCopiesView(Rule):
     ## Known limits
     Consumers that are not known to take strides (custom kernels, collectives, `view`, code out of sight) keep the rule
     silent. Operators that copy strided operands for themselves, and products of four dimensions, which do so too, are
-    hints at most. A contiguous operand can be faster in a matrix product that runs often.
+    hints at most, and so is a copy that broadcasts against something larger. A contiguous operand can be faster in a
+    matrix product that runs often.
 
     ## Fix safety
     Unsafe: the values are equal, but results may have other strides or round differently in another kernel.
@@ -88,15 +89,16 @@ def _severity(op: Op, found: Reading) -> Severity | None:
     ):
         return None  # it copies a strided input itself
     plain = all(knowledge.reads_expanded(name) or name in ("einsum", "mm", "addmm") for name in names)
-    return Severity.WARNING if plain and not ("matmul" in names and _four_dimensional(op)) else Severity.HINT
+    if not plain or "matmul" in names and not _three_dimensional(op):
+        return Severity.HINT
+    return Severity.HINT if all(units(current.value) for _, current in found.readers) else Severity.WARNING
 
 
-def _four_dimensional(op: Op) -> bool:
-    """Are these attention heads, whose product has to flatten the batch dimensions by a copy?"""
+def _three_dimensional(op: Op) -> bool:
+    """Has it at most three dimensions? A product of four has to flatten those of the batch by a copy of its own."""
     made = maker(op.receiver) if op.receiver is not None else None
     given = sizes(made.arguments) if made is not None else None
-    turned = made is not None and bare(made) == "transpose" and {number(a) for a in given or ()} == {1, 2}
-    return bool(given) and len(given or ()) >= 4 or turned
+    return made is not None and (bare(made) in ("t", "T") or bare(made) == "permute" and 0 < len(given or ()) <= 3)
 
 
 def _into_cross_entropy(user: Op) -> bool:

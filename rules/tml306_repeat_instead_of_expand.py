@@ -9,7 +9,7 @@ from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.fixes import Plan, replace
 from torchmemlint.flow.consumers import Reading, overwritten, reading
 from torchmemlint.flow.events import OpClosed
-from torchmemlint.flow.graph import Op
+from torchmemlint.flow.graph import Op, closure
 from torchmemlint.flow.layout import sizes, units
 from torchmemlint.flow.patterns import bare, dimension, maker, nodes, number
 from torchmemlint.flow.values import Kind, Value
@@ -70,6 +70,7 @@ class RepeatInsteadOfExpand(Rule):
         if overwritten(op.receiver) or not found.readers and not found.escapes:
             return
         if _read_expanded(found):
+            sure = sure and not _counted(op.receiver)
             yield self._finding(event, sure, _expanded(op, counts, stretched) if sure else None)
         elif stretched == [0] and len(counts) > 1 and _fed_to_forward(found) and not overwritten(op.value):
             what = (
@@ -133,6 +134,11 @@ class RepeatInsteadOfExpand(Rule):
         source = shown(event, nodes(event.op)[0] if nodes(event.op) else None)
         what = f"n copies of {source} are written for operators that broadcast: `expand` shares its memory"
         return self.finding(event, place(event.op), what, severity=None if sure else Severity.HINT, fix=plan)
+
+
+def _counted(value: Value) -> bool:
+    """Is it a range of numbers, which takes a few bytes?"""
+    return any(bare(op) == "arange" for op in closure(value.defs, lambda o: o.inputs if o.receiver else (), 10))
 
 
 def _read_expanded(found: Reading) -> bool:

@@ -25,7 +25,8 @@ class ConstantFilledOperand(Rule):
     in its place is broadcast: `torch.where(mask, x, -1e9)`, `x.masked_fill(~mask, -1e9)`.
 
     ## Known limits
-    Only tensors made like another operand of the same operation are reported as warnings: others may set the shape.
+    Only tensors made like another operand of the same operation are reported: others may set the shape. One that is
+    filled and used at once is a hint, one that is scaled first, and so written twice, a warning.
     Targets of a loss and tensors that are written are silent.
 
     ## Fix safety
@@ -51,7 +52,8 @@ class ConstantFilledOperand(Rule):
             return
         if all(_combines(user, last, model.defs) for user in found.ops):
             what = "a tensor of the operand's size is filled with one number: the number itself broadcasts"
-            yield self.finding(event, made.node, what)
+            severity = Severity.WARNING if last is not made else Severity.HINT
+            yield self.finding(event, made.node, what, severity=severity)
         elif (
             all(bare(user) in UNARY or bare(user) == "sum" or sign(user) == "neg" for user in found.ops)
             and len(found.readers) > 0

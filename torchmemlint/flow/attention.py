@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from torchmemlint.flow.graph import Op
-from torchmemlint.flow.layout import units
-from torchmemlint.flow.patterns import bare, dimension, input_of, is_module, maker, operands, sign, text_of
+import libcst as cst
+
+from torchmemlint.flow.graph import Op, closure
+from torchmemlint.flow.layout import sizes, units
+from torchmemlint.flow.patterns import bare, dimension, input_of, is_module, maker, number, operands, sign, text_of
 from torchmemlint.flow.values import Fact, Kind, Value
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ TURNS = frozenset({"transpose", "permute", "t", "T", "mT", "swapaxes", "movedim"
 PRODUCTS = frozenset({"matmul", "bmm", "einsum", "baddbmm"})
 PASSING = frozenset({"dropout", "to", "type", "type_as", "float", "half", "bfloat16"})
 MASKING = frozenset({"masked_fill", "masked_fill_", "where", "add_", "mul_", "div_", "add", "mul", "div"})
+CARRYING = frozenset({"normalize", "unbind", "getitem", "index", "select", "chunk", "mul", "div"}) | PASSING | TURNS
 LENGTH = 12  # operations between the product and the softmax
 
 
@@ -46,7 +49,42 @@ def attention(flow: FunctionFlow, softmax: Op) -> Attention | None:
         return None
     if any(units(value) for value in operands(product)):
         return None  # a single query: the scores are as small as the keys' length
+    if _over_channels(product, softmax, result):
+        return None  # the scores are channels by channels
     return Attention(product, softmax, result, biased, masks, chain)
+
+
+def _over_channels(product: Op, softmax: Op, result: Op) -> bool:
+    """Is it softmax(qᵀ k) vᵀ, or are the operands turned so that the tokens come last: attention among channels?"""
+    values, last = operands(product), operands(result)
+    if len(values) != 2 or len(last) != 2 or bare(product) == "einsum":
+        return False
+    left_only = _is_turned(values[0]) and not _is_turned(values[1])
+    if left_only and softmax in _behind(last[0]) and _is_turned(last[1]):
+        return any(_kept_last(value) is True for value in values)
+    return any(_kept_last(value) is False for value in values)
+
+
+def _behind(value: Value) -> list[Op]:
+    """The operation that made a value and those before it, through dropout and casts."""
+    made, found = maker(value), []
+    while made is not None and len(found) < 6:
+        found.append(made)
+        passes = bare(made) in PASSING or is_module(made, "Dropout", "Identity")
+        before = input_of(made) if passes else None
+        made = maker(before) if before is not None else None
+    return found
+
+
+def _kept_last(value: Value) -> bool | None:
+    """Was it taken out of a `permute` of four or more dimensions that left the last one, the channels of a head, where
+    it was? No: `qkv.permute(2, 0, 3, 4, 1)` puts the tokens last. None: no such permute is seen."""
+    reached = closure(value.defs, lambda o: o.inputs if bare(o) in CARRYING or o.name in ("arith", "item") else (), 20)
+    for op in reached:
+        order = [number(n) for n in sizes(op.arguments) or () if isinstance(n, cst.BaseExpression)]
+        if bare(op) == "permute" and len(order) >= 4 and None not in order:
+            return order[-1] in (len(order) - 1, -1)
+    return None
 
 
 def is_softmax(op: Op) -> bool:

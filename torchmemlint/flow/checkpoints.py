@@ -223,6 +223,9 @@ def _of_state(op: Op, state: Op, source: Value) -> WeightsCopy | None:
 TRAINED = frozenset({"module", "parameters", "step", "train", "zero_grad", "arith", "register_hook", "requires_grad_"})
 
 
+COMPARED = frozenset({"torch.allclose", "torch.equal", "torch.isclose", "compare"})
+
+
 def fate(op: Op) -> str:
     """What becomes of a copy of weights: "host" (it goes to the CPU), "used" (called, averaged, trained), "transient"
     (loaded or saved at once), "collected" (in a list or dict), "kept" (a name or attribute), "handed" (out of
@@ -235,7 +238,7 @@ def fate(op: Op) -> str:
     if any(_to_cpu(o) for o in reached):
         return "host"
     others = reached - {op}
-    if any(o.name in TRAINED and o.loops or _written(o, reached) for o in others):
+    if any(o.name in TRAINED and o.loops or o.name in COMPARED or _written(o, reached) for o in others):
         return "used"
     if any(o.name == "store" and o.path and o in user_stores(op) for o in reached):
         return "collected"

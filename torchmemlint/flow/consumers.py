@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 DEPTH = 2  # how many calls deep a tensor is followed
 SHAPES = frozenset({"size", "dim", "numel", "ndimension", "nelement"})  # they ask for the shape and read no element
+SHARING = frozenset({"from_numpy", "frombuffer", "from_dlpack", "as_tensor", "asarray"})
+"""They give tensors over the memory of what they are given."""
 ROWS = frozenset({"iter", "item", "read"})
 LOCAL_HOLDERS = frozenset({"literal.list", "literal.tuple", "literal.dict", "literal.set", "comprehension"})
 CONTAINERS = frozenset({"Sequential", "ModuleList", "ModuleDict", "Module", "DataParallel"})
@@ -141,7 +143,9 @@ def is_fresh(op: Op) -> bool:
     if op.name == "host":
         return True
     fact = knowledge.operator(bare(op)) if op.name.startswith("torch.") else None
-    return fact is not None and fact.kind in ("fresh", "host") and not any(a.name == "out" for a in op.arguments)
+    if fact is None or bare(op) in SHARING or any(a.name == "out" for a in op.arguments):
+        return False
+    return fact.kind in ("fresh", "host")
 
 
 def undisturbed(flow: FunctionFlow, start: Op, ends: list[Op]) -> bool:

@@ -11,7 +11,7 @@ from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.graph import Argument, Op
 from torchmemlint.flow.lean import same_code
 from torchmemlint.flow.patterns import bare, maker, method_arguments, number
-from torchmemlint.flow.values import Value
+from torchmemlint.flow.values import Kind, Value
 
 DEPTH = 8  # how far back the makers of a view are followed
 SAME_SHAPE = frozenset(
@@ -64,6 +64,8 @@ def units(value: Value, depth: int = DEPTH) -> Units:
         return _unsqueezed(op, depth)
     if name in ("view", "reshape") or name in FACTORIES:
         return _shaped(method_arguments(op) if name in ("view", "reshape") else op.arguments)
+    if name in ("permute", "transpose", "swapaxes"):
+        return _turned(op, depth)
     if name in SAME_SHAPE or op.name in ("arith", "?call") and _scaled(op):
         return units(_base(op), depth - 1)
     if any(a.name == "keepdim" and a.node is not None and dotted(a.node) == "True" for a in op.arguments):
@@ -85,12 +87,34 @@ def single(value: Value) -> Units:
 def _base(op: Op) -> Value:
     if op.receiver is not None:
         return op.receiver
-    return next((a.value for a in op.arguments if a.value.defs), op.value)
+    return next((a.value for a in op.arguments if a.value.defs and not _setting(a.value)), op.value)
 
 
 def _scaled(op: Op) -> bool:
-    """Arithmetic of one tensor with numbers only: the shape stays."""
-    return op.name == "arith" and sum(1 for a in op.arguments if a.value.defs) + (op.receiver is not None) == 1
+    """Arithmetic of one tensor with numbers, or a factor that an object holds: the shape stays."""
+    others = [a.value for a in op.arguments if a.value.defs and not _setting(a.value)]
+    return op.name == "arith" and len(others) + (op.receiver is not None) == 1
+
+
+def _setting(value: Value) -> bool:
+    """`self.scale`, of which nothing says that it is a tensor."""
+    return value.kind is Kind.UNKNOWN and all(op.name == "load" for op in value.defs)
+
+
+def _turned(op: Op, depth: int) -> Units:
+    """`permute` and `transpose` of a tensor of known rank."""
+    base = units(op.receiver, depth - 1) if op.receiver is not None else NONE
+    given = [number(node) if isinstance(node, cst.BaseExpression) else None for node in sizes(op.arguments) or ()]
+    order = [int(n) % base.rank for n in given if isinstance(n, int)] if base.rank else []
+    if base.rank is None or len(order) != len(given):
+        return NONE
+    if bare(op) == "transpose" and len(order) == 2:
+        swapped = list(range(base.rank))
+        swapped[order[0]], swapped[order[1]] = order[1], order[0]
+        order = swapped
+    if sorted(order) != list(range(base.rank)):
+        return NONE
+    return _known({order.index(p) for p in base.left}, base.rank)
 
 
 def _unsqueezed(op: Op, depth: int) -> Units:

@@ -67,6 +67,8 @@ class Checker:
         if flow is None:
             return
         for finding in self.findings(flow, active):
+            if finding.severity is Severity.HINT and finding.code in self.quiet:
+                continue  # before its place is looked up
             try:
                 yield finding if isinstance(finding, Diagnostic) else plain(finding)
             except Exception:

@@ -10,7 +10,8 @@ from torchmemlint import knowledge
 from torchmemlint.flow.graph import Op, Store
 from torchmemlint.flow.holders import members_of
 from torchmemlint.flow.summary import plain
-from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, join, replace
+from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, join, replace
+from torchmemlint.index.constructors import CONSTANT, PARAMETER
 from torchmemlint.index.model import ClassInfo, FileIndex, FunctionInfo
 
 if TYPE_CHECKING:
@@ -94,9 +95,13 @@ class Classes:
         return re.search(rb"\.\s*" + name.encode() + rb"\b[^\n]*?[^=<>!]=(?!=)", text) is not None
 
     def _made(self, method: FunctionInfo, name: str) -> Value | None:
-        """The module that a constructor puts into an attribute, as the index alone tells."""
+        """What a constructor puts into an attribute, as the index alone tells: a module, plain data."""
         callee = method.made.get(name)
-        if callee is None or self.program.project.may_freeze(method):
+        if callee is None or callee == CONSTANT:
+            return None if callee is None else HOST
+        if callee.startswith(PARAMETER):
+            return self._plain(method, callee.removeprefix(PARAMETER))
+        if self.program.project.may_freeze(method):
             return None
         made = self.program.global_value(self.program.project.files[method.path], callee)
         if made.kind is Kind.CLASS:
@@ -167,6 +172,12 @@ class Classes:
             else:
                 facts.append(self._constructed(flow))
         return max(facts, default=Fact.NO)
+
+    def _plain(self, method: FunctionInfo, name: str) -> Value | None:
+        """A parameter that is plain data by its annotation."""
+        annotation = next((p.annotation for p in method.parameters if p.name == name), None)
+        value = self.program.annotation(self.program.project.files[method.path], annotation)
+        return HOST if value.kind is Kind.HOST else None
 
     def _makes_parameters(self, method: FunctionInfo) -> bool:
         """Does the index alone tell that a constructor makes a module with parameters?"""

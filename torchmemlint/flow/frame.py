@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, link, proven
+from torchmemlint.flow.units import dotted
 from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, join, replace
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from torchmemlint.flow.program import Program
     from torchmemlint.flow.units import Unit
     from torchmemlint.index.model import FunctionInfo
+
+__all__ = ["Closure", "Frame", "State", "dotted", "merge"]
 
 INLINE_DEPTH = 3  # how deep calls of nested functions are followed
 
@@ -200,15 +203,3 @@ class Frame:
     def number(self, node: cst.CSTNode) -> int:
         """A small number that stands for `node` in loop nests and branches."""
         return self._numbers.setdefault(id(node), len(self._numbers) + 1)
-
-
-def dotted(node: cst.BaseExpression) -> str | None:
-    """`a.b.c` as text for a chain of names, else None."""
-    parts: list[str] = []
-    while isinstance(node, cst.Attribute):
-        parts.append(node.attr.value)
-        node = node.value
-    if not isinstance(node, cst.Name):
-        return None
-    parts.append(node.value)
-    return ".".join(reversed(parts))

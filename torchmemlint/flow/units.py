@@ -16,6 +16,21 @@ from torchmemlint.flow import lean
 from torchmemlint.index.model import FileIndex, FunctionInfo
 from torchmemlint.source import Source
 
+
+def dotted(node: cst.CSTNode) -> str | None:
+    """`a.b.c` as text for a chain of names, else None."""
+    parts: list[str] = []
+    while type(node) is cst.Attribute:
+        parts.append(node.attr.value)
+        node = node.value
+    if type(node) is not cst.Name:
+        return None
+    if not parts:
+        return node.value
+    parts.append(node.value)
+    return ".".join(reversed(parts))
+
+
 PREFIX = b"if 1:\n"
 
 
@@ -91,6 +106,9 @@ class Unit:
 
     def text(self, node: cst.CSTNode) -> str:
         """The node's own source text."""
+        path = dotted(node)
+        if path is not None:
+            return path  # the most frequent case, for which no place has to be known
         start, end = self.span(node)
         return self.source.data[start:end].decode("utf-8")
 

@@ -1,4 +1,4 @@
-"""What a constructor makes its object's attributes of, where one call tells: `self.layer = nn.Linear(3, 4)`."""
+"""What a constructor makes its object's attributes of, where the form tells: `self.layer = nn.Linear(3, 4)`."""
 
 from __future__ import annotations
 
@@ -8,23 +8,33 @@ from collections.abc import Iterable, Iterator
 from torchmemlint.index.names import written
 from torchmemlint.index.walk import FunctionNode, statements, target_names
 
+CONSTANT, PARAMETER = "=", "=:"
+
 
 def made(node: FunctionNode) -> dict[str, str]:
-    """Attribute -> the callee as it is written, for those that every assignment in a constructor gives the same."""
+    """What every assignment in a constructor gives an attribute: the callee as it is written, CONSTANT for plain data,
+    PARAMETER and its name for a parameter. Attributes of which the form does not tell are left out."""
     if not node.args.args:
         return {}
     own = node.args.args[0].arg
     found: dict[str, str | None] = {}
+    given = {arg.arg for arg in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
     local = {arg.arg for arg in ast.walk(node.args) if isinstance(arg, ast.arg)}
+    rebound: set[str] = set()
     for statement in statements(node.body):
         for target, value in _assignments(statement):
-            local.update(target_names(target))
+            rebound.update(target_names(target))
             for name in _attributes(target, own):
-                callee = _callee(value) if isinstance(target, ast.Attribute) else None
-                found[name] = callee if found.get(name, callee) == callee else None
-    return {
-        name: callee for name, callee in found.items() if callee is not None and callee.partition(".")[0] not in local
-    }
+                form = _form(value, given) if isinstance(target, ast.Attribute) else None
+                found[name] = form if found.get(name, form) == form else None
+    return {name: form for name, form in found.items() if form is not None and _stands(form, local, rebound)}
+
+
+def _stands(form: str, local: set[str], rebound: set[str]) -> bool:
+    """Does the name in a form mean what the module's level or the caller gave it?"""
+    if form.startswith(PARAMETER):
+        return form.removeprefix(PARAMETER) not in rebound
+    return form == CONSTANT or form.partition(".")[0] not in local | rebound
 
 
 def _assignments(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr | None]]:
@@ -55,5 +65,9 @@ def _attributes(target: ast.expr, own: str) -> Iterable[str]:
     return _attributes(target.value, own) if isinstance(target, ast.Starred) else []
 
 
-def _callee(value: ast.expr | None) -> str | None:
-    return written(value.func) if isinstance(value, ast.Call) else None
+def _form(value: ast.expr | None, given: set[str]) -> str | None:
+    if isinstance(value, ast.Call):
+        return written(value.func)
+    if isinstance(value, ast.Constant):
+        return CONSTANT if value.value is not None else None
+    return PARAMETER + value.id if isinstance(value, ast.Name) and value.id in given else None

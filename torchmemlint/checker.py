@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import traceback
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
     from torchmemlint.index.model import FileIndex, FunctionInfo
 
+FRAMES = 6000  # of Python's stack: expressions within expressions, times functions that wait for each other
 Subscription = tuple[Rule, str]
 
 
@@ -40,6 +42,8 @@ class Checker:
 
     def diagnostics(self, path: str) -> list[Diagnostic]:
         """All findings in a file, before suppression; a crash in a rule or function is one of them (TML999)."""
+        if sys.getrecursionlimit() < FRAMES:
+            sys.setrecursionlimit(FRAMES)
         index = self.program.project.files[path]
         found: dict[tuple[str, int, int], Diagnostic] = {}
         for info in index.functions.values():

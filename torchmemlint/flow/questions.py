@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 Key = tuple[Any, ...]
 V = TypeVar("V")
 ROUNDS = 2
-DEEPEST = 30  # questions that wait for each other; a longer chain is answered from its far end
+DEEPEST = 50  # questions that wait for each other; a longer chain is answered from its far end
 
 
 @dataclass(eq=False, slots=True)
@@ -84,15 +84,22 @@ class Questions:
             self._path[-1].low = min(self._path[-1].low, known.place)
 
     def _outermost(self, asked: _Open) -> Any:
-        """Answer a question that none waits for. A chain that is too long is answered from its far end first; so is
-        an interpretation whose circle has been settled, for it is not kept."""
+        """Answer a question that none waits for; a chain that is too long is answered from its far end first."""
+        waiting = [asked]
         while True:
             try:
-                value = self._find(asked)
+                value = self._find(waiting[-1])
             except _TooDeep as deep:
                 self._far.add(deep.asked.key)
-                self._outermost(deep.asked)
-            else:
+                waiting.append(deep.asked)
+                continue
+            except BaseException:  # also one that came in the middle of a step
+                self._stack.clear()
+                self._path.clear()
+                self._open.clear()
+                raise
+            waiting.pop()
+            if not waiting:
                 return value
 
     def _find(self, asked: _Open) -> Any:

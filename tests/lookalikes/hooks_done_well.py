@@ -21,6 +21,22 @@ def summarize(model, sample):
     return shapes
 
 
+class Recorder:
+    """What is kept is decided by the functions that the caller gives."""
+
+    def __init__(self, model, functions):
+        self.stats = {fn.__name__: [] for fn in functions}
+        for layer, fn in zip(model.children(), functions):
+            layer.register_forward_hook(self.recording(fn))
+
+    def recording(self, fn):
+        def record(module, inputs, output):
+            out = fn(module, inputs, output)
+            self.stats[fn.__name__].append(out)
+
+        return record
+
+
 class ActivationStats:
     def __init__(self, layer):
         self.mean, self.std = [], []

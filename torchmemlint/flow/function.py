@@ -13,7 +13,7 @@ import libcst as cst
 from torchmemlint.flow import calls, expressions, project_calls, statements  # the handlers fill the tables
 from torchmemlint.flow.dispatch import run
 from torchmemlint.flow.frame import Frame, State
-from torchmemlint.flow.graph import Mode, Op
+from torchmemlint.flow.graph import Mode, Op, upstream
 from torchmemlint.flow.summary import Summary, summarise
 from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, replace
 
@@ -103,8 +103,18 @@ def _once(program: Program, info: FunctionInfo, unit: Unit, assumed: Assumption)
     finally:
         if not info.name:
             program.live.pop(info.path, None)
+    if program.returns_loss(info):
+        _walked_by_framework(frame)
     _run_uncalled(frame, assumed.nested)
     return FunctionFlow(program, info, unit, node, frame, entry, parameters, summarise(frame, entry, parameters))
+
+
+def _walked_by_framework(frame: Frame) -> None:
+    """The framework backpropagates what the function returns: it frees that graph soon after."""
+    for back in [op for op in frame.ops if op.name == "return" and not op.depth]:
+        for maker in back.inputs:
+            for source in upstream(maker):
+                source.freed.append(back)
 
 
 def _run_uncalled(frame: Frame, handed: dict[cst.CSTNode, tuple[Value, ...]]) -> None:

@@ -132,7 +132,10 @@ def _within(node: cst.CSTNode, parameter: cst.CSTNode) -> bool:
 
 
 def _reduces(op: Op) -> bool:
+    """Is the result small, or made by code that nothing is known of?"""
     value = op.value
+    if op.name == "?call" and not (op.callee or "").startswith("?."):
+        return True
     return op.name in REDUCING or value.scalar is Fact.YES or value.device == "cpu" or value.kind is Kind.HOST
 
 

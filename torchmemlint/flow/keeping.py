@@ -44,7 +44,15 @@ def _attached(flow: FunctionFlow, stores: Sequence[Store]) -> list[Store]:
 
 def _leaf(value: Value) -> bool:
     """Is it a parameter or another leaf? It requires grad, but no operation is recorded behind it."""
-    return bool(value.defs) and all(op.name in LEAVES for op in value.defs)
+    return bool(value.defs) and all(_is_leaf(op) for op in value.defs)
+
+
+def _is_leaf(op: Op, depth: int = 3) -> bool:
+    """Is it a leaf, or a list or dict of leaves?"""
+    if op.name in ("literal.list", "literal.tuple", "literal.dict") and depth:
+        attached = [maker for maker in op.inputs if fact(maker.value) is Fact.YES]
+        return bool(attached) and all(_is_leaf(maker, depth - 1) for maker in attached)
+    return op.name in LEAVES
 
 
 def whole_buffer(value: Value) -> Op | None:

@@ -241,8 +241,11 @@ def _name(op: Op) -> str:
 def rebuilt(flow: FunctionFlow) -> Iterator[Carried]:
     """Weights that each iteration computes anew from those of the iteration before, starting from live parameters."""
     for op in flow.named("comprehension"):
-        if not op.loops or not runs_with_grad(flow, op) or not loop_trip(op) or not op.stores:
+        if not op.loops or not runs_with_grad(flow, op) or not op.stores:
             continue
+        trip = loop_trip(op)
+        if not any(o.name == "arith" or o.name.startswith("torch.") for o in trip):
+            continue  # put in order or looked up, not computed
         store = op.stores[0]
         if not weights(store.value) or store.value.kind in OBJECTS:
             continue

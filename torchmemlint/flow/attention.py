@@ -67,7 +67,8 @@ def _over_channels(product: Op, softmax: Op, result: Op) -> bool:
 
 def _behind(value: Value) -> list[Op]:
     """The operation that made a value and those before it, through dropout and casts."""
-    made, found = maker(value), []
+    made = maker(value)
+    found: list[Op] = []
     while made is not None and len(found) < 6:
         found.append(made)
         passes = bare(made) in PASSING or is_module(made, "Dropout", "Identity")

@@ -12,8 +12,10 @@ from torchmemlint import knowledge
 from torchmemlint.flow.devices import CHOSEN, CUDA, placed_on
 from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.graph import Op, closure
+from torchmemlint.flow.layout import index_kind
 from torchmemlint.flow.lean import children
 from torchmemlint.flow.optimizers import callee, callee_info
+from torchmemlint.flow.patterns import number
 from torchmemlint.flow.values import Fact, Kind, Value, replace
 from torchmemlint.knowledge import training
 
@@ -116,6 +118,7 @@ def _called_for_items(flow: FunctionFlow) -> bool:
 
 
 # -- data that is moved as a whole ------------------------------------------------------------------------------------
+FEW = 16  # rows that a slice takes at most to count as few
 
 
 @dataclass(frozen=True)
@@ -145,6 +148,18 @@ def _in_tensor_dataset(op: Op) -> Op | None:
     """`TensorDataset(x.to(device))`, which serves one row at a time."""
     reached = closure([op], lambda o: o.uses if o is op or o.name == "bind" else (), 20)
     return next((o for o in reached if (o.callee or "").rpartition(".")[2] == "TensorDataset"), None)
+
+
+def few_rows(user: Op) -> bool:
+    """Does the reader take rows at literal positions, `x[:1]` or `x[0]`, and nothing else?"""
+    if user.name not in ("torch.getitem", "torch.index", "item") or not isinstance(user.node, cst.Subscript):
+        return False
+    first = user.node.slice[0]
+    if index_kind(first) in ("one", "int"):
+        return True
+    index = first.slice
+    upper = number(index.upper) if isinstance(index, cst.Slice) and index.lower is None and index.step is None else None
+    return upper is not None and 0 < upper <= FEW
 
 
 def _kept_as(op: Op) -> str | None:

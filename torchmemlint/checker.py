@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
     from torchmemlint.index.model import FileIndex, FunctionInfo
 
-FRAMES = 6000  # of Python's stack: expressions within expressions, times functions that wait for each other
+FRAMES = 12_000  # of Python's stack: expressions within expressions, times functions that wait for each other
 Subscription = tuple[Rule, str]
 
 

@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 Key = tuple[Any, ...]
 V = TypeVar("V")
 ROUNDS = 2
-DEEPEST = 50  # questions that wait for each other; a longer chain is answered from its far end
+DEEPEST = 250  # questions that wait for each other; a longer chain is answered from its far end
 
 
 @dataclass(eq=False, slots=True)
@@ -105,6 +105,7 @@ class Questions:
     def _find(self, asked: _Open) -> Any:
         """Answer an open question; close its circle if it is the head."""
         asked.place = asked.low = len(self._stack)
+        asked.done = False  # it may have been answered before, and its circle given up
         self._stack.append(asked)
         self._open[asked.key] = asked
         self._path.append(asked)

@@ -152,6 +152,31 @@ def test_a_layout_that_conversions_pass_on_stays() -> None:
     assert unchanged("TML302", FLAT)
 
 
+FOREIGN = """
+    def load(picture):
+        image = torch.from_numpy(picture.transpose((2, 0, 1))).contiguous()
+        return image.view(-1)
+"""
+
+
+def test_memory_of_others_may_have_any_strides() -> None:
+    assert unchanged("TML301", FOREIGN)
+
+
+PLACES = """
+    def pick(net: nn.Linear, data):
+        found = []
+        with torch.no_grad():
+            for x in data:
+                found.append(torch.where(net(x) > 0)[0])
+        return found
+"""
+
+
+def test_the_places_of_true_values_are_no_view() -> None:
+    assert unchanged("TML403", PLACES)
+
+
 TRAINS = """
     import torch.distributed.autograd as dist_autograd
 
@@ -218,6 +243,6 @@ def test_rows_are_picked_by_index(body: str, expected: str | None) -> None:
 
 @pytest.mark.parametrize("code", ["TML101", "TML102", "TML103", "TML201", "TML302", "TML402"])
 def test_a_second_run_changes_nothing(code: str) -> None:
-    for body in (CARRIED, SKIPPED, UNPACKED, MIXED, FLAT, TRAINS):
+    for body in (CARRIED, SKIPPED, UNPACKED, MIXED, QUEUE, FLAT, FOREIGN, PLACES, TRAINS):
         once = mended(code, body)
         assert mended(code, once) == once

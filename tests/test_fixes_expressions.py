@@ -166,6 +166,13 @@ def test_arguments_of_the_new_call_may_not_end_an_f_string() -> None:
         ("y = «contiguous(x)»", None),
         ("y = f'{«x.contiguous()»}'", "y = f'{x}'"),
         ("y = «x.contiguous()»  # tail", "y = x  # tail"),
+        ("a\nx = «x.contiguous()»  # tail\nb\n", "a\nb\n"),
+        ("a; x.y = «x.y.contiguous()»; b", "a; b"),
+        ("if c:\n    x = «x.contiguous()»\n", None),
+        ("if c: x = «x.contiguous()»\n", None),
+        ("x = «x.contiguous()».clone()", "x = x.clone()"),
+        ("x = y = «x.contiguous()»", "x = y = x"),
+        ("x[f()] = «x[f()].contiguous()»", "x[f()] = x[f()]"),
     ],
 )
 def test_unwrap_call(before: str, after: str | None) -> None:

@@ -26,6 +26,7 @@ class Mended:
     before: dict[str, Source] = field(default_factory=dict)
     after: dict[str, Source] = field(default_factory=dict)
     by_file: dict[str, Counter[str]] = field(default_factory=dict)  # fixes made, by code
+    seen: dict[str, set[bytes]] = field(default_factory=dict)  # the texts that a file has had
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -131,6 +132,11 @@ def _accepted(
     for path, each in rounds.items():
         made = Counter(map(_kind, each.made))
         futile = [d for d in each.made if after[_kind(d)] > before[_kind(d)] - made[_kind(d)]]
+        if each.new.data in result.seen.setdefault(path, {each.old.data}):
+            undone[path] = each.old  # fixes that undo one another
+            broken.update(map(_kind, each.made))
+            result.notes += [f"{path}:{d.row}: {d.code} left as it is: another fix undoes it" for d in each.made]
+            continue
         if futile:
             undone[path] = each.old
             broken.update(map(_kind, futile))
@@ -139,6 +145,7 @@ def _accepted(
         if path not in result.before:
             result.before[path], result.found[path] = each.old, [d for d in found if d.filename == path]
         result.after[path] = each.new
+        result.seen[path].add(each.new.data)
         result.by_file.setdefault(path, Counter()).update(d.code for d in each.made)
     if undone:
         session.update(undone)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from torchmemlint.fixes.plan import Change, Ground, Plan, Refused, Step
+from torchmemlint.fixes.statements import delete_whole
 from torchmemlint.fixes.text import Shape, bare_text, fitted, refuse_unreadable, shape, text_shape
 
 OPERATIONS = (cst.BinaryOperation, cst.UnaryOperation, cst.BooleanOperation, cst.Comparison, cst.IfExp)
@@ -50,13 +51,29 @@ class _Unwrap(Step):
     def changes(self, place: Ground) -> Iterator[Change]:
         call, attribute = _method_call(self.node)
         refuse_unreadable(place, call)
+        statement = _itself(place, call, attribute.value)
+        if statement is not None:
+            yield from delete_whole(place, statement)
+            return
         start, end = place.outer(attribute.value)[1], place.span(call)[1]
         place.refuse_comments(start, end)
         yield Change(start, end, "")
 
 
+def _itself(place: Ground, call: cst.CSTNode, receiver: cst.CSTNode) -> cst.CSTNode | None:
+    """The statement, where it would assign a name or attribute to itself."""
+    statement = place.parent(call)
+    if not isinstance(statement, cst.Assign) or len(statement.targets) != 1:
+        return None
+    target = statement.targets[0].target
+    if not isinstance(target, (cst.Name, cst.Attribute)):
+        return None
+    return statement if place.text(*place.span(target)) == place.text(*place.span(receiver)) else None
+
+
 def unwrap_call(call: cst.CSTNode) -> Plan:
-    """`x.contiguous()` becomes `x`: the method call goes, with its arguments."""
+    """`x.contiguous()` becomes `x`: the method call goes, with its arguments; `x = x.contiguous()` goes wholly, but not
+    where its block would be empty."""
     name = call.func.attr.value if isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) else "call"
     return Plan(f"Remove `.{name}()`", (_Unwrap(call),))
 

@@ -117,6 +117,14 @@ def _delete_parts(place: Ground, holder: Holder, gone: set[int]) -> Iterator[Cha
             yield Change(place.span(body[first - 1])[1], place.span(body[last])[1], "")
 
 
+def delete_whole(place: Ground, statement: cst.CSTNode) -> Iterator[Change]:
+    """The changes that delete a statement. Refused where its block would be empty."""
+    changes = list(DeleteStep((statement,)).changes(place))
+    if any(change.content for change in changes):
+        raise Refused("the block would be empty")
+    yield from changes
+
+
 def delete_statement(*statements: cst.CSTNode) -> Plan:
     """Delete statements with their lines; `pass` stays where a block would be left empty. A function's own `def` is
     never deleted."""

@@ -164,6 +164,8 @@ def _result(
     scalar = _scalar(name, base, args)
     if fact is None:
         return f.tensor(operands, scalar=scalar)
+    if name == "where" and not args:  # the places as a tuple, one tensor a dimension
+        return Value(kind=Kind.CONTAINER, name="tensors", graph=Fact.NO, dtype="int64")
     layout = _format(args) or (Layout.CONTIGUOUS if name == "stack" and not args else _layout(fact, base, operands))
     aliases = fact.kind in ("view", "inplace", "maybe_view")
     shares = base.defs if aliases else ()

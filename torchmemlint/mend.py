@@ -12,7 +12,7 @@ from torchmemlint.findings import Diagnostic, Fix
 from torchmemlint.fixes import FileChanged, apply_checked, unified_diff, write_atomically
 from torchmemlint.source import Source, SourceError
 
-ROUNDS = 10
+ROUNDS = 25
 Wanted = Callable[[Sequence[Diagnostic]], Sequence[Diagnostic]]
 
 

@@ -169,3 +169,17 @@ def test_a_diff_announces_exactly_what_is_written(tmp_path: Path) -> None:
     patch = ["git", "apply", "-p0", "--whitespace=nowarn"]
     subprocess.run(patch, input=shown.stdout, cwd=tmp_path, check=True, env=environment)
     assert {name: (tmp_path / name).read_bytes() for name in names} == fixed != kept
+
+
+def test_more_files_than_are_kept_in_memory_are_fixed_at_once(tmp_path: Path) -> None:
+    """Until they are written, the new texts of all files are known to the analysis, however many there are."""
+    text = "import torch\n\n\ndef copies(x):\n    y = x.clone().detach()\n    return torch.exp(y.clone().detach())\n"
+    for number in range(80):
+        (tmp_path / f"m{number}.py").write_text(text, encoding="utf-8")
+        (tmp_path / f"a{number}.py").write_text(NEW, encoding="utf-8")
+    result = fix(tmp_path)
+    assert result.stderr == ""
+    assert result.returncode == 0
+    assert "Fixed 160 findings (160 TML304)." in result.stdout
+    expected = text.replace("clone().detach()", "detach().clone()")
+    assert {path.read_text(encoding="utf-8") for path in tmp_path.glob("m*.py")} == {expected}

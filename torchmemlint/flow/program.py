@@ -46,6 +46,7 @@ class Program:
         self.classes = Classes(self)
         self._infos: dict[str, FunctionInfo | ClassInfo] = {}
         self._sources: OrderedDict[str, source.Source] = OrderedDict()
+        self._given: dict[str, source.Source] = {}  # texts that are not the disk's
         self._units: OrderedDict[str, Unit] = OrderedDict()
         self.live: dict[str, Frame] = {}  # module bodies that are being interpreted, by path
         self._globals: dict[tuple[str, str], Value] = {}
@@ -223,6 +224,8 @@ class Program:
 
     def text(self, path: str) -> source.Source:
         """The source of a file. Raises SourceError."""
+        if path in self._given:
+            return self._given[path]
         if path not in self._sources:
             self._sources[path] = source.read(path)
             if len(self._sources) > 64:
@@ -231,7 +234,7 @@ class Program:
 
     def provide(self, text: source.Source) -> None:
         """Use this text for its path instead of reading the file."""
-        self._sources[text.path] = text
+        self._given[text.path] = text
 
     def unit(self, info: FunctionInfo) -> Unit:
         """The parsed slice of a function or module body. Raises libcst.ParserSyntaxError, SourceError."""

@@ -10,6 +10,7 @@ from torchmemlint.flow.graph import Op
 from torchmemlint.flow.layout import index_kind
 from torchmemlint.flow.patterns import bare, dimension, maker, number, only_reader
 
+NORMS = frozenset({"norm", "linalg.norm", "linalg.vector_norm"})
 GATHERED = frozenset({"literal.list", "comprehension"})
 
 
@@ -18,7 +19,8 @@ class PartOfResultRead(Rule):
 
     ## What it does
     Reports, as hints, a sort of which the first elements are read, results that are collected and stacked only for
-    their mean or sum, and `output_hidden_states=True` where the last layer's state alone is read.
+    their mean or sum or joined only for their norm, and `output_hidden_states=True` where the last layer's state alone
+    is read.
 
     ## Why it costs memory
     A sort writes all values and, in eight bytes each, all indices: 7.6 times the peak of `topk`. A stack of n results
@@ -39,7 +41,7 @@ class PartOfResultRead(Rule):
     code = "TML322"
     name = "part-of-result-read"
     severity = Severity.HINT
-    words = frozenset({"sort", "argsort", "stack", "output_hidden_states"})
+    words = frozenset({"sort", "argsort", "stack", "cat", "output_hidden_states"})
     roles = frozenset({"module", "forward", "function"})
 
     @on(OpClosed, "torch.sort", "torch.argsort")
@@ -68,6 +70,19 @@ class PartOfResultRead(Rule):
                 f"every result is held, and copied once more by the stack, only for their {bare(user)}: a running "
                 "total holds one"
             )
+            yield self.finding(event, op.node, what)
+
+    @on(OpClosed, "torch.cat")
+    def joined(self, event: OpClosed) -> Iterator[Finding]:
+        """`torch.cat([p.grad.view(-1) for p in net.parameters()]).norm()`"""
+        op = event.op
+        made = maker(op.receiver) if op.receiver is not None else None
+        user = only_reader(op)
+        if made is None or made.name not in GATHERED or user is None or bare(user) not in NORMS:
+            return
+        many = [s for s in made.stores if len(s.op.loops) > len(op.loops)]
+        if many and made.consumers == [op]:
+            what = "all of the tensors are copied into one only for its norm: the norm of their norms is the same"
             yield self.finding(event, op.node, what)
 
     @on(OpClosed, "?call", "module")

@@ -50,7 +50,7 @@ class WeightsCopyOnDevice(Rule):
         if made is None:
             return
         end = fate(event.op)
-        if end in ("used", "host", "transient", "handed") or made.whole and not snapshot(event.op):
+        if end in ("used", "host", "transient", "handed") or made.whole and not snapshot(event.function, event.op):
             return
         there = on_accelerator(event.function, made.module, made.path, event.op.order)
         if there is Fact.NO:

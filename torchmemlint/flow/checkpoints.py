@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from torchmemlint.flow.classes import loads
 from torchmemlint.flow.devices import named
 from torchmemlint.flow.exceptions import works
 from torchmemlint.flow.graph import Op, closure
@@ -247,9 +248,33 @@ def fate(op: Op) -> str:
     return "handed"
 
 
-def snapshot(op: Op) -> bool:
-    """Is a copied module taken in a loop and bound to a local name or collected, as the best or a past state?"""
-    return bool(op.loops) and any(u.name == "bind" or u in user_stores(op) for u in op.uses)
+def snapshot(flow: FunctionFlow, op: Op) -> bool:
+    """Is a copied module taken in a loop and bound to a local name or collected, as the best or a past state? Or put
+    on the object, for some rounds only, where nothing calls or trains it?"""
+    if not op.loops:
+        return False
+    if any(u.name == "bind" or u in user_stores(op) for u in op.uses):
+        return True
+    paths = [u.path for u in op.uses if u.name == "store" and u.path]
+    if not op.branches or not paths:
+        return False
+    read = any(u.name in READ_BACK for u in op.uses)
+    return all(_only_read_back(flow, path.rpartition(".")[2], read) for path in paths)
+
+
+READ_BACK = frozenset({"return", "state_dict", "save", "load_state_dict"})
+
+
+def _only_read_back(flow: FunctionFlow, attribute: str, found: bool) -> bool:
+    """Do all functions that name the attribute only return, save or load what it holds, and does one do so?"""
+    for info in flow.program.project.mentions(attribute, flow.info.path):
+        inner = flow.program.flow(info)
+        for load in loads(inner, attribute) if inner is not None else ():
+            readers = [u for u in load.uses if u.name not in ("store", "bind")]
+            if any(u.name not in READ_BACK for u in readers):
+                return False
+            found = found or bool(readers)
+    return found
 
 
 def user_stores(op: Op) -> set[Op]:

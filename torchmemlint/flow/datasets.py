@@ -69,10 +69,12 @@ def workers(program: Program, owner: ClassInfo) -> Fact:
 
 def collated_by(program: Program, info: FunctionInfo) -> Fact | None:
     """Is the function some DataLoader's `collate_fn`, and in worker processes? None where it is none."""
-    key = program.key(info)
+    owner = program.project.owner(info) if info.name == "__call__" else None
+    key = program.key(owner or info)
+    name = owner.name if owner is not None else info.name
     facts = []
     for mention in program.project.mentions("collate_fn")[:SEARCHED]:
-        flow = program.flow(mention) if info.name in mention.words else None
+        flow = program.flow(mention) if name in mention.words else None
         made = flow.named("construct") if flow is not None else ()
         facts += [workers_of(op) for op in made if op.value.kind is Kind.LOADER and _collates(op, key)]
     return max(facts) if facts else None

@@ -163,10 +163,13 @@ def sizes(arguments: Sequence[Argument]) -> list[cst.BaseExpression | cst.Starre
 
 def _kept(op: Op) -> Units:
     dims = [a for a in method_arguments(op) if a.name in (None, "dim")]
-    dim = number(dims[0].node) if dims else None
-    if not isinstance(dim, int):
+    node = dims[0].node if dims else None
+    nodes = [e.value for e in node.elements] if isinstance(node, (cst.Tuple, cst.List)) else [node]
+    given = [number(n) for n in nodes]
+    found = {n for n in given if isinstance(n, int)}
+    if len(found) != len(given):
         return NONE
-    return _known({dim}, None) if dim >= 0 else _known(set(), None, {dim})
+    return _known({n for n in found if n >= 0}, None, {n for n in found if n < 0})
 
 
 def _indexed(op: Op, depth: int) -> Units:

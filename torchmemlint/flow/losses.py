@@ -49,7 +49,7 @@ def summed(flow: FunctionFlow) -> Iterator[Summed]:
 
 def linear(op: Op) -> bool:
     """Is the result a weighted sum of the operands, with weights that are numbers?"""
-    if op.name in SUMS:
+    if op.name in SUMS or op.name == "?call" and op.callee == "?.scale":  # `scaler.scale(loss).backward()`
         return True
     if op.name != "arith":
         return False

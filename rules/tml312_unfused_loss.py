@@ -9,14 +9,12 @@ from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.graph import Op
 from torchmemlint.flow.patterns import input_of, is_module, maker, nodes, number, only_reader, operands, sign
 from torchmemlint.flow.values import Value
-from torchmemlint.index.marks import RUNS_MODULES
 
 from ._copies import shown
 
 if TYPE_CHECKING:
-    from torchmemlint.index.model import FileIndex, FunctionInfo
+    pass
 
-MODULES = frozenset({"BCELoss", "NLLLoss"})
 MAX_GUARD = 1e-4
 
 
@@ -46,15 +44,10 @@ class UnfusedLoss(Rule):
     code = "TML312"
     name = "unfused-loss"
     severity = Severity.WARNING
-    words = frozenset({RUNS_MODULES, *"log binary_cross_entropy nll_loss log_softmax gather".split()})
+    words = frozenset("log binary_cross_entropy nll_loss log_softmax gather".split())
+    modules = frozenset({"BCELoss", "NLLLoss"})
     file_words = frozenset("softmax sigmoid log_softmax Softmax Sigmoid LogSoftmax".split())
     roles = frozenset({"module", "forward", "function"})
-
-    @classmethod
-    def matters(cls, info: FunctionInfo, file: FileIndex, words: frozenset[str], hints: bool = True) -> bool:
-        """A module that is called matters only where the file names one of the losses."""
-        named = words - {RUNS_MODULES} if file.words.isdisjoint(MODULES) else words
-        return super().matters(info, file, named, hints)
 
     @on(OpClosed, "torch.log")
     def logarithm(self, event: OpClosed) -> Iterator[Finding]:

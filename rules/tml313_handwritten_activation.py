@@ -8,7 +8,6 @@ from torchmemlint.flow.consumers import in_custom_function
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.formulas import Formula, formula, reduced
 from torchmemlint.flow.graph import Op
-from torchmemlint.index.marks import RUNS_MODULES
 
 NORMS = frozenset({"layer_norm", "rms_norm"})
 CALLS = {
@@ -48,7 +47,8 @@ class HandwrittenActivation(Rule):
     code = "TML313"
     name = "handwritten-activation"
     severity = Severity.WARNING
-    words = frozenset({"sigmoid", "erf", "tanh", "exp", "rsqrt", "sqrt", "std", "var", RUNS_MODULES})
+    words = frozenset({"sigmoid", "erf", "tanh", "exp", "rsqrt", "sqrt", "std", "var"})
+    modules = frozenset({"Sigmoid"})
     file_words = frozenset({"sigmoid", "Sigmoid", "erf", "tanh", "exp", "rsqrt", "sqrt", "std", "var"})
     roles = frozenset({"module", "forward", "function"})
 

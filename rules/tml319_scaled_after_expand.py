@@ -10,7 +10,7 @@ from torchmemlint.flow.graph import Op
 from torchmemlint.flow.layout import index_kind, units
 from torchmemlint.flow.patterns import bare, dimension, input_of, is_module, maker, nodes, only_reader, operands, sign
 from torchmemlint.flow.scalars import scalar_like
-from torchmemlint.index.marks import RUNS_MODULES
+from torchmemlint.index.marks import SLICES
 
 from ._copies import shown
 
@@ -43,7 +43,9 @@ class ScaledAfterExpand(Rule):
     code = "TML319"
     name = "scaled-after-expand"
     severity = Severity.WARNING
-    words = frozenset({"linear", "expand", "expand_as", "broadcast_to", "index_select", "interpolate", RUNS_MODULES})
+    words = frozenset({"linear", "expand", "expand_as", "broadcast_to", "index_select", "interpolate"})
+    modules = frozenset({"Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d", "Linear"})
+    needs = (frozenset({SLICES, *"gather expand expand_as broadcast_to index_select interpolate Upsample".split()}),)
     file_words = frozenset(
         {"Linear", "linear", "expand", "expand_as", "broadcast_to", "index_select", "interpolate", "Upsample"}
     )

@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from torchmemlint.findings import Finding, Place, Severity
+from torchmemlint.index.marks import RUNS_MODULES
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -53,6 +54,8 @@ class Rule:
     words: ClassVar[frozenset[str]] = frozenset()
     """A function can matter to the rule only if one of these identifiers occurs in it; empty: taken from the
     subscribed operations (the part after the last dot). Pseudo-words of `index.marks` stand for forms of code."""
+    modules: ClassVar[frozenset[str]] = frozenset()
+    """Module classes: where the file names one, a function that calls something unknown matters too."""
     needs: ClassVar[tuple[frozenset[str], ...]] = ()
     """Further groups of identifiers: one of each must occur in the function too."""
     loud: ClassVar[tuple[frozenset[str], ...]] = ()
@@ -83,12 +86,16 @@ class Rule:
         """Can the rule find something in this function? Decided by its words and pseudo-words alone, before anything
         is parsed; `hints`: is a hint worth it?"""
         return (
-            not words.isdisjoint(cls.triggers())
+            (not words.isdisjoint(cls.triggers()) or cls._may_call(words, file))
             and role(info) in cls.roles
             and not any(words.isdisjoint(group) for group in cls.needs)
             and (hints or not any(words.isdisjoint(group) for group in cls.loud))
             and not (cls.file_words and file.words.isdisjoint(cls.file_words))
         )
+
+    @classmethod
+    def _may_call(cls, words: frozenset[str], file: FileIndex) -> bool:
+        return RUNS_MODULES in words and not file.words.isdisjoint(cls.modules)
 
     def finding(
         self,

@@ -97,6 +97,7 @@ class Frame:
     anchors: dict[str, cst.CSTNode] = field(default_factory=dict)  # path -> the node of its first load
     table: dict[tuple[int, str], Op] = field(default_factory=dict)
     _numbers: dict[int, int] = field(default_factory=dict)
+    _parents: set[str] = field(default_factory=set)  # paths of which attributes were bound
 
     # -- operations ---------------------------------------------------------------------------------------------
 
@@ -116,18 +117,20 @@ class Frame:
         path: str | None = None,
     ) -> Op:
         """The operation `name` at `node`: made the first time, refreshed when a loop comes round again."""
-        op = self.table.get((id(node), name))
+        key, mode = (id(node), name), self.state.mode
+        op = self.table.get(key)
         if op is None:
-            op = self.table[id(node), name] = Op(name, node, self.unit, order=len(self.ops))
+            op = self.table[key] = Op(name, node, self.unit, order=len(self.ops))
             op.loops, op.branches, op.depth, op.statement = self.loops, self.branches, self.depth, self.statement
             op.attempts, op.handlers = self.attempts, self.handlers
             self.ops.append(op)
         op.arguments, op.receiver, op.receiver_node = list(arguments), receiver, receiver_node
-        op.mode, op.callee, op.path = self.state.mode, callee, path
-        op.passes = passes and self.state.mode is not Mode.OFF
-        op.sunk.update(sunk)
+        op.mode, op.callee, op.path = mode, callee, path
+        op.passes = passes and mode is not Mode.OFF
+        if sunk:
+            op.sunk.update(sunk)
         op.value = replace(value, defs=(op,))
-        link(op, [receiver, *(a.value for a in op.arguments), *inputs])
+        link(op, [receiver, *[a.value for a in op.arguments], *inputs])
         return op
 
     def derived(self, values: Iterable[Value | None]) -> tuple[Fact, frozenset[int]]:
@@ -179,12 +182,19 @@ class Frame:
 
     def bind(self, path: str, value: Value) -> None:
         """Bind a path; what was known of its attributes is forgotten."""
-        env = self.state.env
-        prefix = path + "."
-        if any(key.startswith(prefix) for key in env):
+        if path in self._parents:
+            env, prefix = self.state.env, path + "."
             for key in [key for key in env if key.startswith(prefix)]:
                 del env[key]
-        env[path] = value
+        self.put(path, value)
+
+    def put(self, path: str, value: Value) -> None:
+        """Bind a path and leave what is known of its attributes."""
+        self.state.env[path] = value
+        parent = path.rpartition(".")[0]
+        while parent and parent not in self._parents:
+            self._parents.add(parent)
+            parent = parent.rpartition(".")[0]
 
     def forget(self, path: str) -> None:
         """`del path`."""

@@ -32,7 +32,7 @@ def load(f: Frame, path: str, node: cst.CSTNode, *, fresh: bool = True, base: Va
         value = f.program.path_value(f, path, base) if fresh else UNKNOWN
         op = f.op("load", anchor, value, path=path, receiver=base)
     if fresh and f.read(path) is None:
-        f.state.env[path] = op.value
+        f.put(path, op.value)
     return op
 
 

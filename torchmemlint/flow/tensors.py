@@ -145,7 +145,7 @@ def _rebind(f: Frame, base_node: cst.BaseExpression | None, value: Value) -> Non
     """An in-place operator changed its receiver: the name now holds the result."""
     path = dotted(base_node) if base_node is not None else None
     if path is not None and f.read(path) is not None:
-        f.state.env[path] = value
+        f.put(path, value)
 
 
 def _result(

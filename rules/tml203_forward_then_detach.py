@@ -7,9 +7,10 @@ import libcst as cst
 from torchmemlint.api import RUNS, Finding, Rule, Severity, on
 from torchmemlint.findings import Place
 from torchmemlint.fixes import Plan, spell, wrap_in_with
-from torchmemlint.flow.endings import at_once, dropped, single_row, trains
+from torchmemlint.flow.endings import OVER, at_once, dropped, single_row, trains
 from torchmemlint.flow.events import ForwardClosed
-from torchmemlint.flow.graph import Op
+from torchmemlint.flow.graph import Op, fact
+from torchmemlint.flow.values import Fact
 from torchmemlint.index.marks import RUNS_MODULES
 
 
@@ -73,5 +74,12 @@ class ForwardThenDetach(Rule):
         context = spell(unit, "torch.no_grad")
         if context is None or not isinstance(statement, (cst.Assign, cst.Expr, cst.AnnAssign)):
             return None
+        if any(_walked(event, other) for other in event.function.ops if other.statement is statement):
+            return None  # the statement makes more than that
         plan = wrap_in_with(unit, statement, statement, f"{context}()")
         return plan.titled("run the forward without grad").unsafe("a forward that computes gradients itself would fail")
+
+
+def _walked(event: ForwardClosed, op: Op) -> bool:
+    """Does the result carry a graph that a backward or code out of sight may need?"""
+    return fact(op.value) is Fact.YES and bool(event.function.program.callers.sinks(event.function, op) - OVER)

@@ -163,6 +163,24 @@ def test_memory_of_others_may_have_any_strides() -> None:
     assert unchanged("TML301", FOREIGN)
 
 
+TARGETS = """
+    def train(net: nn.Module, other: nn.Linear, opt, data):
+        for x, y in data:
+            loss = (net(x) - other(y).detach()).square().mean()
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+"""
+
+
+def test_a_statement_that_makes_a_graph_besides_is_not_put_under_no_grad() -> None:
+    assert unchanged("TML203", TARGETS)
+    apart = TARGETS.replace(
+        "loss = (net(x) - other(y).detach())", "target = other(y).detach()\n            loss = (net(x) - target)"
+    )
+    assert "with torch.no_grad():\n            target = other(y).detach()\n" in mended("TML203", apart)
+
+
 PLACES = """
     def pick(net: nn.Linear, data):
         found = []
@@ -241,8 +259,8 @@ def test_rows_are_picked_by_index(body: str, expected: str | None) -> None:
     assert function("TML310", body) == (body if expected is None else expected)
 
 
-@pytest.mark.parametrize("code", ["TML101", "TML102", "TML103", "TML201", "TML302", "TML402"])
+@pytest.mark.parametrize("code", ["TML101", "TML102", "TML103", "TML201", "TML203", "TML302", "TML402"])
 def test_a_second_run_changes_nothing(code: str) -> None:
-    for body in (CARRIED, SKIPPED, UNPACKED, MIXED, QUEUE, FLAT, FOREIGN, PLACES, TRAINS):
+    for body in (CARRIED, SKIPPED, UNPACKED, MIXED, QUEUE, FLAT, FOREIGN, TARGETS, PLACES, TRAINS):
         once = mended(code, body)
         assert mended(code, once) == once

@@ -9,6 +9,7 @@ import click
 from torchmemlint import loader
 from torchmemlint.dev import corpus as corpora
 from torchmemlint.dev import new_rule as generator
+from torchmemlint.dev import precision
 from torchmemlint.dev.checkout import Checkout, find_checkout
 from torchmemlint.dev.pages import pages, stale, write
 
@@ -70,8 +71,11 @@ def events(file: Path) -> None:
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False, exists=True))
 @click.option("--record", type=_FILE, help="Write the findings there, as JSON lines.")
 @click.option("--compare", type=_FILE, help="Print what is new and what is gone since that recording.")
+@click.option("--judged", type=_FILE, help="Compare with the verdicts there: docs/precision.toml.")
 @click.option("--option", "options", multiple=True, help="Handed on to `check`, such as --option=--select=TML1.")
-def corpus(folder: Path, record: Path | None, compare: Path | None, options: tuple[str, ...]) -> None:
+def corpus(
+    folder: Path, record: Path | None, compare: Path | None, judged: Path | None, options: tuple[str, ...]
+) -> None:
     """Check every repository under FOLDER."""
     found = list(corpora.scan(folder, options))
     if record:
@@ -82,6 +86,9 @@ def corpus(folder: Path, record: Path | None, compare: Path | None, options: tup
             for item in records:
                 click.echo(f"{sign} {corpora.line(item)}")
         click.echo(f"{len(added)} added, {len(removed)} removed")
+    elif judged:
+        for text in precision.judged(precision.load(judged), found):
+            click.echo(text)
     elif not record:
         click.echo(corpora.dump(found), nl=False)
     click.echo(corpora.totals(found), err=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from torchmemlint.dev import precision
 from torchmemlint.dev.checkout import Checkout
 from torchmemlint.dev.docstrings import HEADINGS, sections, summary
 from torchmemlint.dev.example_run import with_run
@@ -38,11 +39,14 @@ def pages(checkout: Checkout, rules: Iterable[type[Rule]]) -> dict[Path, str]:
         raise click.ClickException(f"{readme.name} needs the lines\n{BEGIN}\n{END}")
     measured = load(checkout.root)
     text = f"{before}{BEGIN}\n{table(ordered, measured, 'docs/rules.md')}\n{END}{after}"
+    argued = checkout.root / precision.DATA
+    precision_text = {argued.with_suffix(".md"): precision.page(precision.load(argued))} if argued.is_file() else {}
     verify = checkout.root / "docs" / "verify.md"
     verify_text = {verify: filled(verify.read_text(encoding="utf-8"), measured.sections)} if verify.is_file() else {}
     return {
         readme: with_run(filled(text, measured.sections)),
         checkout.root / "docs" / "rules.md": rules_page(checkout, ordered, measured),
+        **precision_text,
         **verify_text,
     }
 

@@ -10,7 +10,7 @@ from torchmemlint.fixes import Plan, add_decorator, spell
 from torchmemlint.flow.endings import dropped
 from torchmemlint.flow.events import ForwardClosed, FunctionClosed
 from torchmemlint.flow.graph import Mode, Op, Sink, closure, downstream, fact, sinks
-from torchmemlint.flow.testcases import in_test
+from torchmemlint.flow.testcases import in_demonstration, in_test
 from torchmemlint.flow.values import Fact, Kind
 from torchmemlint.index.marks import LOOPS, RUNS_MODULES
 
@@ -31,7 +31,8 @@ class MissingNoGrad(Rule):
 
     ## Known limits
     A function whose callers are out of sight is reported as a hint unless it puts the module into eval mode itself. A
-    test that runs a model outside of a loop over data is a hint.
+    test that runs a model outside of a loop over data is a hint, and so is the demonstration at the end of a module's
+    own file.
 
     ## Fix safety
     The function gets the decorator `@torch.no_grad()`. Unsafe: other code of the function then runs without grad too.
@@ -82,7 +83,7 @@ class MissingNoGrad(Rule):
         entered = flow.program.callers.entered(flow.info) if op.mode is Mode.ENTERED else Fact.YES
         if entered is Fact.NO:
             return None
-        if _detached_at_once(op) or (in_test(flow) and not self._over_data(op)):
+        if _detached_at_once(op) or in_demonstration(flow, op) or (in_test(flow) and not self._over_data(op)):
             return Severity.HINT
         if event.evaluation:
             return self.severity if Sink.UNKNOWN_CALL not in event.sinks or entered is Fact.YES else Severity.HINT

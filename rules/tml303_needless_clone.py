@@ -9,7 +9,7 @@ from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.fixes import Plan, replace, spell
 from torchmemlint.flow.consumers import is_fresh, reading, sole_contents
 from torchmemlint.flow.events import OpClosed
-from torchmemlint.flow.graph import Op, written
+from torchmemlint.flow.graph import Op, closure, written
 from torchmemlint.flow.patterns import bare, maker, only_reader
 from torchmemlint.flow.values import Fact, Kind, Value
 
@@ -26,6 +26,8 @@ DTYPES = {
     "short": "int16",
     "byte": "uint8",
 }
+WRAPS = frozenset({"torch.from_numpy", "torch.as_tensor", "torch.asarray", "torch.frombuffer"})
+"""They may share the memory of what they are made from."""
 MOVES = {"cpu": '"cpu"', "cuda": '"cuda"'}
 
 
@@ -81,7 +83,7 @@ class NeedlessClone(Rule):
         name = bare(user)
         if not (name == "to" and user.arguments or name in DTYPES or name in MOVES) or user.name == "?call":
             return None
-        if any(a.name == "copy" for a in user.arguments):
+        if any(a.name == "copy" for a in user.arguments) or _live_weight(source):
             return None
         what = f"one more copy of {shown(event, op.receiver_node)}: `.{name}()` makes the one that is used"
         return self.finding(event, op.node, what, fix=_conversion(event, op, user))
@@ -115,7 +117,13 @@ class NeedlessClone(Rule):
         op, made = event.op, maker(source)
         if made is None or made.consumers != [op] or any(u.name == "bind" for u in made.uses) or made.loops != op.loops:
             return None
-        if not is_fresh(made) or made.name == "host" or made.receiver is None and not made.arguments:
+        if (
+            not is_fresh(made)
+            or made.name == "host"
+            or made.name in WRAPS
+            or made.receiver is None
+            and not made.arguments
+        ):
             return None
         if written(op, source) and source.graph is not Fact.NO or _leaf_wanted(op):
             return None
@@ -142,6 +150,12 @@ def _source(op: Op) -> Value | None:
         given = op.arguments[0].value if op.callee == "copy.deepcopy" and op.arguments else None
         return given if given is not None and given.kind is Kind.TENSOR and not given.weak else None
     return op.receiver if not op.arguments and op.receiver is not None and op.receiver.kind is Kind.TENSOR else None
+
+
+def _live_weight(source: Value) -> bool:
+    """Is it a parameter that training goes on to write? Where it is on the wanted device already, `.to()` gives it."""
+    through = ("iter", "item", "torch.detach", "torch.data")
+    return any(op.name == "parameters" for op in closure(source.defs, lambda o: o.inputs if o.name in through else ()))
 
 
 def _gradient(source: Value) -> bool:

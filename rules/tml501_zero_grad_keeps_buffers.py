@@ -7,6 +7,7 @@ from torchmemlint.fixes import Plan, remove_keyword
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.optimizers import gradient_of, keeps_on_purpose
 from torchmemlint.flow.patterns import number
+from torchmemlint.flow.testcases import in_test
 
 
 class ZeroGradKeepsBuffers(Rule):
@@ -58,7 +59,8 @@ class ZeroGradKeepsBuffers(Rule):
             "one gradient a parameter, as large as the model, stays allocated and zero until the next backward: "
             "leave `set_to_none` at its default"
         )
-        yield self.finding(event, op.node, message, fix=fix)
+        severity = Severity.HINT if in_test(event.function) else self.severity
+        yield self.finding(event, op.node, message, severity=severity, fix=fix)
 
     @on(OpClosed, "torch.zero_", "torch.fill_")
     def by_hand(self, event: OpClosed) -> Iterator[Finding]:

@@ -72,7 +72,9 @@ def load(path: Path) -> Precision:
         )
         known = argued.repository in {r.name for r in repositories}
         if argued.verdict not in VERDICTS or not known or not argued.reason:
-            raise click.ClickException(f"{path.name}: {argued.file}:{argued.line} lacks a verdict, repository or reason")
+            raise click.ClickException(
+                f"{path.name}: {argued.file}:{argued.line} lacks a verdict, repository or reason"
+            )
         findings.append(argued)
     return Precision(repositories, tuple(findings))
 

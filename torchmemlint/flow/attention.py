@@ -59,10 +59,19 @@ def _over_channels(product: Op, softmax: Op, result: Op) -> bool:
     values, last = operands(product), operands(result)
     if len(values) != 2 or len(last) != 2 or bare(product) == "einsum":
         return False
+    if any(_without_channels(value) for value in values):
+        return True
     left_only = _is_turned(values[0]) and not _is_turned(values[1])
     if left_only and softmax in _behind(last[0]) and _is_turned(last[1]):
         return any(_kept_last(value) is True for value in values)
     return any(_kept_last(value) is False for value in values)
+
+
+def _without_channels(value: Value) -> bool:
+    """Is it one of `qkv.unbind(-1)`, whose last dimension holds the tokens?"""
+    reached = closure(value.defs, lambda o: o.inputs if bare(o) in TURNS or o.name in ("item", "iter") else (), 10)
+    unbound = [op for op in reached if bare(op) == "unbind"]
+    return any(number(a.node) == -1 for op in unbound for a in op.arguments)
 
 
 def _behind(value: Value) -> list[Op]:

@@ -17,7 +17,7 @@ def backward_call(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, ar
     if base.kind in (Kind.HOST, Kind.CONTAINER):
         return None
     position = knowledge.backward_call(func.attr.value)
-    if position is None or f.program.is_project_method(base, func.attr.value):
+    if position is None or (f.program.is_project_method(base, func.attr.value) and not _of_framework(f, base)):
         return None
     if position == RECEIVER and (base.kind not in (Kind.TENSOR, Kind.UNKNOWN) or _takes_loss(args)):
         position = knowledge.engine_backward(func.attr.value) or 0
@@ -27,6 +27,13 @@ def backward_call(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, ar
         return None
     walk(f, node, walked, args, base)
     return HOST
+
+
+def _of_framework(f: Frame, base: Value) -> bool:
+    """Is it an object of a framework's class whose source is part of the project?"""
+    info = f.program.class_(base.name)
+    bases = f.program.project.all_bases(info) if info is not None else ()
+    return any(knowledge.framework_hook(name, "training_step") is not None for name in bases)
 
 
 def _takes_loss(args: list[Argument]) -> bool:

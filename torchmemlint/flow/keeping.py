@@ -104,7 +104,7 @@ def _holder(flow: FunctionFlow, holder: Op) -> Iterator[HolderClosed]:
         return  # what it holds is needed
     sure = [s for s in stores if fact(s.value) is Fact.YES]  # nothing less is reported: ask no callers about it
     sure = _attached(flow, [s for s in sure if not _loss_term(s)])
-    if kind != "container" and flow.info.name != "forward":
+    if kind != "container":
         sure += [told for s in stores if (told := _told(flow, s)) is not None and not _loss_term(told)]
     stores = sure or [s for s in stores if whole_buffer(s.value) is not None]
     if not stores:
@@ -204,7 +204,8 @@ def _assigns(op: Op) -> bool:
 def _kept_by_callee(flow: FunctionFlow, call: Op) -> Iterator[HolderClosed]:
     """A project function that leaves its argument in an object, a container argument or a global."""
     for kept, holder, arguments in call.kept:
-        sure = [a for a in arguments if fact(a.value) is Fact.YES]
+        own = holder.node if holder is not None else None  # what the object holds already is nothing new
+        sure = [a for a in arguments if fact(a.value) is Fact.YES and a.node is not own]
         stores = _attached(flow, [Store(call, a.value, a.node, kept.how) for a in sure])
         if not stores or (holder is not None and _forgotten(call, holder.value.defs)):
             continue

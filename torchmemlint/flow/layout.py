@@ -98,7 +98,7 @@ def _scaled(op: Op) -> bool:
 
 def _setting(value: Value) -> bool:
     """`self.scale`, of which nothing says that it is a tensor."""
-    return value.kind is Kind.UNKNOWN and all(op.name == "load" for op in value.defs)
+    return value.kind in (Kind.UNKNOWN, Kind.HOST) and all(op.name == "load" for op in value.defs)
 
 
 def _turned(op: Op, depth: int) -> Units:

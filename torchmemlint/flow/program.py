@@ -193,7 +193,7 @@ class Program:
                 if mode is not None:
                     return mode
         owner = self.project.owner(info) if info.owner is not None else None
-        for base in self.project.external_bases(owner) if owner is not None else ():
+        for base in self.project.all_bases(owner) if owner is not None else ():
             mode = MODES.get(knowledge.framework_hook(base, info.name) or "")
             if mode is not None:
                 return mode
@@ -283,5 +283,5 @@ class Program:
     def returns_loss(self, info: FunctionInfo) -> bool:
         """Does the function's framework backpropagate what it returns?"""
         owner = self.project.owner(info) if info.owner is not None else None
-        bases = self.project.external_bases(owner) if owner is not None else ()
+        bases = self.project.all_bases(owner) if owner is not None else ()
         return any(knowledge.framework_hook(base, info.name) == "returns_loss" for base in bases)

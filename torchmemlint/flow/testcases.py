@@ -7,18 +7,31 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
+    from torchmemlint.flow.graph import Op
 
 TEST_CASES = frozenset({"unittest.TestCase", "unittest.IsolatedAsyncioTestCase", "unittest.case.TestCase"})
 
 
 def in_test(flow: FunctionFlow) -> bool:
-    """Is the function a test that pytest or unittest collects, or a method of such a class or of one it inherits?"""
+    """Is the function in a file of tests, or a method of a test case or of a class that one inherits from?"""
     info, project = flow.info, flow.program.project
     stem = PurePath(info.path).stem
     collected = stem.startswith("test_") or stem.endswith("_test")
     owner = project.owner(info) if info.owner is not None else None
     if owner is None:
-        return collected and info.name.startswith("test")
+        return collected and bool(info.name)
     family = [owner, *project.subclasses(owner)]
     by_unittest = any(not TEST_CASES.isdisjoint(project.external_bases(c)) for c in family)
     return by_unittest or (collected and owner.name.startswith("Test"))
+
+
+def in_demonstration(flow: FunctionFlow, op: Op) -> bool:
+    """Is it a call of a module of the same file, at the top level of a file that neither trains nor loads weights? It
+    shows that the module runs."""
+    if flow.info.name or op.receiver is None:
+        return False
+    made = flow.program.class_(op.receiver.name)
+    words = flow.unit.index.words
+    return (
+        made is not None and made.path == flow.info.path and words.isdisjoint({"backward", "load_state_dict", "load"})
+    )

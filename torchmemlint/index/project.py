@@ -132,6 +132,11 @@ class ProjectIndex:
         """All bases outside the project that are reached, dotted."""
         return self._order(class_id)[1]
 
+    def all_bases(self, class_id: str | ClassInfo) -> frozenset[str]:
+        """All bases, dotted: a framework that is checked itself knows its classes by their own names."""
+        order, external = self._order(class_id)
+        return external | {info.id.replace(":", ".") for info in order[1:]}
+
     def _order(self, class_id: str | ClassInfo) -> tuple[list[ClassInfo], frozenset[str]]:
         start = self.class_(class_id)
         if start is None:

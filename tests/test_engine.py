@@ -54,6 +54,11 @@ def test_files_without_torch_are_not_parsed_unless_named_or_imported(tmp_path: P
     assert {Path(p).name for p in named} == {"other.py"}
 
 
+def test_words_that_end_like_a_code_of_ours_do_not_concern_us(tmp_path: Path) -> None:
+    make(tmp_path, page="import other\nHTML = 1\n", other="y = 1\n", noted="x = 1  # noqa: TML101\n")
+    assert {Path(p).name for p in session(tmp_path).indexes} == {"noted.py"}
+
+
 def test_a_named_file_is_reported_and_its_imports_only_read(tmp_path: Path) -> None:
     make(tmp_path, train="import torch\nfrom helper import f\nkeep(x)\n", helper="import torch\nkeep(y)\n")
     run = session(tmp_path, paths=[str(tmp_path / "train.py")])

@@ -31,7 +31,7 @@ _PYTHON2 = re.compile(
     r"^\s*print\s+[^(=\s]|^\s*exec\s+[\"'\w]|except\s+[\w.]+\s*,\s*\w+\s*:|raise\s+\w+\s*,|`|<>|\b0\d+\b"
 )
 _IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+([^#\r\n;]*)|import[ \t]+([^#\r\n;]*))", re.M)
-_INTERESTING = (b"torch", b"TML")
+_INTERESTING = re.compile(rb"torch|\bTML")
 
 
 def special(path: str, code: str, message: str, row: int = 1, column: int = 1) -> Diagnostic:
@@ -95,7 +95,7 @@ def _read_concerned(path: str) -> Source | None:
     except OSError as error:
         raise SourceError(f"cannot be read: {error.strerror or error}") from None
     wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")  # UTF-16: not Python, and no word is found in its bytes
-    return sources.decode(data, path) if wide or any(word in data for word in _INTERESTING) else None
+    return sources.decode(data, path) if wide or _INTERESTING.search(data) else None
 
 
 def imported_names(data: bytes, module: str, is_package: bool) -> tuple[str, ...]:

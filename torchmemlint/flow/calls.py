@@ -39,7 +39,7 @@ def call(f: Frame, node: cst.Call) -> Value:
         return invoke(f, node, bound, arguments(f, node))
     base = evaluate(f, func.value)
     if base.kind is Kind.EXTERNAL and base.const is None:
-        callee = f.program.global_value(f.unit.index, f"{base.name}.{func.attr.value}")
+        callee = f.program.member(f.unit.index, base.name or "", func.attr.value)
         return invoke(f, node, callee, arguments(f, node))
     return method(f, node, func, base, arguments(f, node))
 

@@ -41,7 +41,7 @@ def attribute_of(f: Frame, node: cst.Attribute, base: Value, path: str | None) -
     """The value of `base.attr` where no binding of the path is known."""
     name = node.attr.value
     if base.kind is Kind.EXTERNAL:
-        return f.program.global_value(f.unit.index, f"{base.name}.{name}")
+        return f.program.member(f.unit.index, base.name or "", name)
     if base.kind is Kind.TENSOR or (base.kind is Kind.UNKNOWN and name in METADATA | DETACHED | {"mT", "mH"}):
         return _tensor_attribute(f, node, base, name)
     if base.kind is Kind.HOST:

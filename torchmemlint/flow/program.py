@@ -99,6 +99,15 @@ class Program:
             value = self._globals[key] = self._global(index, name)
         return value
 
+    def member(self, index: FileIndex, module: str, name: str) -> Value:
+        """`module.name` for the absolute dotted name of a module, class or object of a library or of the project."""
+        holder = self.project.resolve(module, index)
+        if isinstance(holder, FileIndex):
+            value = self.global_value(holder, name)
+            if value.kind is not Kind.UNKNOWN:
+                return value
+        return self.global_value(index, f"{module}.{name}")
+
     def _global(self, index: FileIndex, name: str) -> Value:
         found = self.project.lookup(index, name)
         if isinstance(found, FunctionInfo):

@@ -40,7 +40,7 @@ class TensorFromTensor(Rule):
         """`torch.tensor(t)`."""
         op = event.op
         first = op.argument(0, "data")
-        if first is None or not _is_tensor(first.value):
+        if first is None or not _is_tensor(first.value) or _chosen(op, first.value):
             return
         shown = event.function.unit.text(first.node)
         message = f"one more copy of `{shown}`, which is a tensor already: `.detach()` shares it, `.clone()` says it"
@@ -80,3 +80,8 @@ class TensorFromTensor(Rule):
 
 def _is_tensor(value: Value) -> bool:
     return value.kind is Kind.TENSOR and not value.weak
+
+
+def _chosen(op: Op, value: Value) -> bool:
+    """Is it a parameter in one arm of a branch? The test may have told that it is no tensor here."""
+    return bool(op.branches) and all(maker.name == "param" for maker in value.defs)

@@ -2,11 +2,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import libcst as cst
+
 from torchmemlint.api import RUNS, Finding, Rule, Severity, on
 from torchmemlint.fixes import Plan, call_method
 from torchmemlint.flow.collecting import Collected, End, collected, collected_by_callee
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.index.marks import COLLECTS, GRAPHS, KEEPERS
+
+DISPLAYS = (cst.BaseDict, cst.BaseList, cst.BaseSet, cst.Tuple, cst.GeneratorExp)  # they have no `.cpu()`
 
 
 class OutputsKeptOnDevice(Rule):
@@ -64,7 +68,8 @@ class OutputsKeptOnDevice(Rule):
 
     @staticmethod
     def _fix(found: Collected) -> Plan | None:
-        if found.value_node is None or found.end is End.LAST:
+        node = found.value_node
+        if node is None or found.end is End.LAST or isinstance(node, DISPLAYS):
             return None
-        plan = call_method(found.value_node, "cpu").titled("move it to the CPU")
+        plan = call_method(node, "cpu").titled("move it to the CPU")
         return plan.unsafe("what is computed from the collection then runs on the CPU")

@@ -181,6 +181,32 @@ def test_a_statement_that_makes_a_graph_besides_is_not_put_under_no_grad() -> No
     assert "with torch.no_grad():\n            target = other(y).detach()\n" in mended("TML203", apart)
 
 
+SIZES = """
+    def scaled(points: torch.Tensor, size: torch.Tensor):
+        if isinstance(size, torch.Size):
+            size = torch.tensor(size)[None]
+        return points / size
+"""
+
+
+def test_a_parameter_that_a_test_tells_otherwise_is_no_tensor() -> None:
+    assert unchanged("TML305", SIZES)
+
+
+RECORDS = """
+    def predict(net: nn.Linear, data):
+        found = []
+        with torch.no_grad():
+            for x in data:
+                found.append({"scores": net(x), "x": x})
+        return found
+"""
+
+
+def test_a_display_has_no_method_of_tensors() -> None:
+    assert unchanged("TML401", RECORDS)
+
+
 PLACES = """
     def pick(net: nn.Linear, data):
         found = []

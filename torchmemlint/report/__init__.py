@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import PurePath
-from typing import NamedTuple, TextIO
+from typing import TextIO
 
 from torchmemlint.findings import Diagnostic, Location
 from torchmemlint.source import Source, SourceError
@@ -85,7 +85,8 @@ def printable(text: str, tab: str = "\\t") -> str:
     return text.translate({**_CONTROL, 9: tab})
 
 
-class Row(NamedTuple):
+@dataclass(frozen=True)
+class Row:
     """How often a code was found, and how many of the findings have a fix of either kind."""
 
     count: int

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import cache, lru_cache
 from typing import Any, TextIO
 
@@ -68,7 +69,7 @@ def impact(code: str) -> dict[str, Any] | None:
 def write(diagnostics: Sequence[Diagnostic], context: Context, stream: TextIO) -> None:
     """Write the findings, or with `--statistics` their counts by code."""
     if context.statistics:
-        rows = [{**row._asdict(), "fixable": row.mark == "*"} for row in statistics(diagnostics)]
+        rows = [{**asdict(row), "fixable": row.mark == "*"} for row in statistics(diagnostics)]
         stream.write(json.dumps(rows, indent=2) + "\n")
         return
     stream.write(json.dumps([finding_object(d) for d in diagnostics], indent=2) + "\n")

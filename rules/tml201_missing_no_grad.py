@@ -7,6 +7,7 @@ import libcst as cst
 from torchmemlint.api import RUNS, Finding, Rule, Severity, on
 from torchmemlint.findings import Place
 from torchmemlint.fixes import Plan, add_decorator, spell
+from torchmemlint.flow.closing import dropped_context
 from torchmemlint.flow.endings import dropped
 from torchmemlint.flow.events import ForwardClosed, FunctionClosed
 from torchmemlint.flow.graph import Mode, Op, Sink, closure, downstream, fact, sinks
@@ -59,7 +60,7 @@ class MissingNoGrad(Rule):
         """One finding a function: its first such forward, the others as further spans."""
         found = [(f, severity) for f in event.forwards if (severity := self._severity(f)) is not None]
         loud = [f for f, severity in found if severity is not Severity.HINT]
-        if not found:
+        if not found or dropped_context(event.function):
             return
         first, *others = loud or [f for f, _ in found]
         callee = first.op.path or "the module"

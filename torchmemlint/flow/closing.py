@@ -78,7 +78,22 @@ def _evaluates(flow: FunctionFlow, op: Op, path: str | None) -> bool:
         else:
             flag = other.argument(0, "mode")
             switched = flag is not None and flag.value.const is False
-    return switched
+    return switched or _made_in_eval(flow, path)
+
+
+def _made_in_eval(flow: FunctionFlow, path: str | None) -> bool:
+    """Does the constructor put the object's module into eval mode, and no method of the class train?"""
+    project = flow.program.project
+    owner = project.owner(flow.info) if flow.info.owner is not None else None
+    init = project.method(owner, "__init__") if owner is not None and path is not None and "." in path else None
+    made = flow.program.flow(init) if init is not None and "eval" in init.words else None
+    if owner is None or made is None or path is None:
+        return False
+    functions = project.files[owner.path].functions
+    if any(not functions[m].words.isdisjoint({"backward", "train"}) for m in owner.methods.values() if m in functions):
+        return False
+    attribute = ".".join(path.split(".")[:2])
+    return any(attribute in (op.path, *(u.path for u in op.uses if u.name == "store")) for op in made.named("eval"))
 
 
 # -- grad-mode contexts -----------------------------------------------------------------------------------------------
@@ -124,6 +139,15 @@ def _on_coroutine(flow: FunctionFlow) -> Iterator[GradContextMisused]:
     for text, decorator in zip(flow.info.decorators, flow.node.decorators):
         if flow.program.effect(text) in ("off", "on"):
             yield GradContextMisused(flow, Op("decorator", decorator, flow.unit), "async function")
+
+
+def dropped_context(flow: FunctionFlow) -> bool:
+    """Is a no_grad made as a bare statement, so that all that follows was meant to run without grad? (TML202)"""
+    return any(
+        not op.uses and getattr(op.statement, "value", None) is op.node and _is_bare(op.statement)
+        for op in flow.named("context")
+        if op.value.const == "off" and not (op.callee or "").endswith("set_grad_enabled")
+    )
 
 
 def _is_bare(statement: object) -> bool:

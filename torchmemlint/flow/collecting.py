@@ -79,7 +79,13 @@ def stays(value: Value) -> bool:
     if _small(value) or value.device == "cpu":
         return False
     makers = list(closure(value.defs, _through))
-    return any(op.name == "module" and op.mode is Mode.OFF for op in makers) and not any(map(_reduces, value.defs))
+    return any(map(_forwards, makers)) and not any(map(_reduces, value.defs))
+
+
+def _forwards(op: Op) -> bool:
+    """A forward without grad: a module's own, or a method of a module of the project that gives a tensor."""
+    method = op.name == "call" and op.receiver is not None and op.receiver.kind is Kind.MODULE
+    return op.mode is Mode.OFF and (op.name == "module" or (method and op.value.kind is Kind.TENSOR))
 
 
 def _through(op: Op) -> list[Op]:

@@ -1,8 +1,5 @@
 """The command line. Only click is imported up front: everything else when a command needs it."""
 
-# Paths are strings here, spelled as the user spelled them.
-# ruff: noqa: PTH113, PTH118
-
 from __future__ import annotations
 
 import contextlib
@@ -86,7 +83,7 @@ def _code_option(name: str, text: str) -> Callable[[_F], _F]:
 @click.option("--output-format", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever is found.")
 @click.option("--statistics", is_flag=True, help="Counts by code instead of findings.")
-@click.option("--no-cache", is_flag=True, help="Neither read nor write the cache.")
+@click.option("--no-cache", is_flag=True, help="Neither read nor write the cache of findings.")
 @click.option("--stdin-filename", metavar="NAME", help="The name that the text from standard input (-) goes by.")
 @click.option("--jobs", "-j", type=click.IntRange(min=1), help="Processes; by default one for each processor.")
 @click.option("--baseline", metavar="FILE", help="Hide the findings in FILE; it is written when it isn't there.")
@@ -139,19 +136,13 @@ def rules() -> None:
 @main.command()
 @click.option("--config", "config_file", metavar="FILE", help="Settings: a pyproject.toml or torchmemlint.toml.")
 def clean(config_file: str | None) -> None:
-    """Remove the cache."""
-    import shutil
+    """Remove the cache: the folder cache-dir, or the user's."""
+    from torchmemlint.cache import cache_folder, clean_folder
 
     with reporting_errors():
         folder = cache_folder(settings(config_file, False, "."))
-        if os.path.isfile(os.path.join(folder, "CACHEDIR.TAG")):
-            shutil.rmtree(folder)
+        if clean_folder(folder):
             click.echo(f"removed {folder}", err=True)
-
-
-def cache_folder(config: Config) -> str:
-    """Where the cache lies: `cache-dir`, or .torchmemlint_cache beside the settings."""
-    return os.path.join(config.root or ".", config.cache_dir or ".torchmemlint_cache")
 
 
 def settings(config_file: str | None, isolated: bool, start: str) -> Config:

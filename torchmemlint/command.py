@@ -8,22 +8,24 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from torchmemlint import baseline, suppress
+from torchmemlint import baseline, cache, suppress
 from torchmemlint.cli import settings
 from torchmemlint.config import Config, merge
 from torchmemlint.discover import discover
-from torchmemlint.engine import Session, default_jobs, source_of
-from torchmemlint.files import special
+from torchmemlint.files import Texts, source_of, special
 from torchmemlint.findings import Diagnostic
 from torchmemlint.report import Context, printable, report
 from torchmemlint.source import Source, SourceError, decode
+
+if TYPE_CHECKING:
+    from torchmemlint.engine import Session
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,16 @@ class Options:
         return self.paths == ("-",)
 
     @property
+    def given(self) -> tuple[str, ...]:
+        """The paths to check; the working directory where none are named."""
+        return self.paths or (".",)
+
+    @property
+    def mends(self) -> bool:
+        """Are fixes to be made or shown?"""
+        return self.fix or self.fix_only or self.diff
+
+    @property
     def name(self) -> str:
         """What the text from standard input is called."""
         return os.path.normpath(self.stdin_filename) if self.stdin_filename else "<stdin>"
@@ -69,24 +81,62 @@ def run(options: Options) -> int:
     """Run the command; the exit code. Raises UsageError, ConfigError, MissingPath, BaselineError."""
     _complain(options)
     _tolerant()
-    config = _config(options)
+    base = _settings(options)
+    config = _merged(base, options)
+    cached = not (options.no_cache or options.stdin or options.show_files)
+    known = cache.lookup(config, options.given) if cached else None
+    if known is not None and not options.mends:
+        return _told(_Run(len(known.files)), known.found, options)
+    _check_codes(base, options)
     if options.show_files:
-        for path in [options.name] if options.stdin else discover(options.paths or (".",), config):
+        for path in [options.name] if options.stdin else discover(options.given, config):
             click.echo(printable(path))
         return 0
+    return _checked(config, options, cached, known)
+
+
+def _checked(config: Config, options: Options, cached: bool, known: cache.Known | None) -> int:
+    """Make the run, or, where fixes are wanted for what the cache knows, its second half."""
+    from torchmemlint.engine import Session, default_jobs
     from torchmemlint.progress import bar
 
+    trail = _trail(config, options) if cached and known is None else None
     with (
         bar(options.progress) as progress,
-        Session(config, options.jobs or default_jobs(), progress=progress) as session,
+        Session(config, options.jobs or default_jobs(), progress=progress, trail=trail) as session,
     ):
         unreadable = _add(session, options)
-        if options.fix or options.fix_only or options.diff:
+        if known is not None:
+            session.settled = known.found
+        if options.mends:
             return _fixed(session, options, unreadable)
         found = sorted(unreadable + session.check())
+    return _told(_Run(len(session.files), session.texts), found, options)
+
+
+def _trail(config: Config, options: Options) -> cache.Trail | None:
+    """What the cache is to be told of this run; None where rules are missing, of which each run has to speak."""
+    from torchmemlint.loader import foreign_files, load
+
+    if load().warnings:
+        return None
+    trail = cache.Trail(config, options.given)
+    trail.note(foreign_files())
+    return trail
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What is left of a run when its files are checked."""
+
+    count: int
+    texts: Mapping[str, Source] = field(default_factory=dict)
+
+
+def _told(ran: _Run, found: Sequence[Diagnostic], options: Options) -> int:
     if options.add_noqa:
-        return _noqa(session, found)
-    return _reported(session, found, options)
+        return _noqa(ran, found)
+    return _reported(found, options, _context(ran, ran.count, options))
 
 
 def _complain(options: Options) -> None:
@@ -104,25 +154,34 @@ def _complain(options: Options) -> None:
         raise click.UsageError("--config and --isolated exclude each other")
 
 
-def _config(options: Options) -> Config:
+def _settings(options: Options) -> Config:
+    start = options.stdin_filename or "." if options.stdin else options.given[0]
+    return settings(options.config_file, options.isolated, start)
+
+
+def _merged(config: Config, options: Options) -> Config:
+    """The settings, changed as the options say."""
+    select, ignore, extend = options.select, options.ignore, options.extend_select
+    return merge(config, select=select, ignore=ignore, extend_select=extend, unsafe_fixes=options.unsafe_fixes)
+
+
+def _check_codes(config: Config, options: Options) -> None:
+    """Say which rules can't be loaded. Raises ConfigError for a code that no rule has."""
     from torchmemlint.loader import load, load_rules
     from torchmemlint.selection import SPECIAL, check_codes
 
-    start = options.stdin_filename or "." if options.stdin else (options.paths or (".",))[0]
-    config = settings(options.config_file, options.isolated, start)
     known = [rule.code for rule in load_rules()] + list(SPECIAL)
     for warning in load().warnings:
         click.echo(f"torchmemlint: warning: {printable(warning)}", err=True)
     check_codes(config, known)
     select, ignore, extend = options.select, options.ignore, options.extend_select
     check_codes(Config(select=select or (), ignore=ignore or (), extend_select=extend or ()), known)
-    return merge(config, select=select, ignore=ignore, extend_select=extend, unsafe_fixes=options.unsafe_fixes)
 
 
 def _add(session: Session, options: Options) -> list[Diagnostic]:
     """Index the files; the finding that standard input isn't readable, if so."""
     if not options.stdin:
-        session.add(options.paths or (".",))
+        session.add(options.given)
         return []
     try:
         text = decode(sys.stdin.buffer.read(), options.name)
@@ -136,7 +195,7 @@ def _fixed(session: Session, options: Options, unreadable: list[Diagnostic]) -> 
     from torchmemlint.mend import mend
     from torchmemlint.report.summary import fixes_made
 
-    context = _context(session, options)
+    context = _context(session, len(session.files), options)
     mended = mend(session, session.config.unsafe_fixes, wanted=lambda found: _unknown(found, options, context))
     mended.left = sorted(unreadable + mended.left)
     if options.diff:
@@ -153,10 +212,10 @@ def _fixed(session: Session, options: Options, unreadable: list[Diagnostic]) -> 
         if not options.quiet:
             click.echo(f"{count} file{'' if count == 1 else 's'} would change.", err=True)
         return 1 if count and not options.exit_zero else 0
-    context, stream = _context(session, options), sys.stderr if options.stdin else sys.stdout
+    context, stream = _context(session, len(session.files), options), sys.stderr if options.stdin else sys.stdout
     context.fixed, context.unsafe = mended.codes, session.config.unsafe_fixes
     if not options.fix_only:
-        return _reported(session, mended.left, options, context, stream)
+        return _reported(mended.left, options, context, stream)
     if not options.quiet:
         click.echo(fixes_made(mended.codes), file=stream)
     return 0
@@ -170,15 +229,8 @@ def _pass_on(session: Session, options: Options, after: dict[str, Source]) -> No
         sys.stdout.buffer.flush()
 
 
-def _reported(
-    session: Session,
-    found: Sequence[Diagnostic],
-    options: Options,
-    context: Context | None = None,
-    stream: TextIO | None = None,
-) -> int:
+def _reported(found: Sequence[Diagnostic], options: Options, context: Context, stream: TextIO | None = None) -> int:
     """Take off the baseline, write the report; the exit code."""
-    context = context or _context(session, options)
     found = _beyond_baseline(found, options, context)
     if options.diff_base:
         from torchmemlint.changes import Changes, on_changed_lines
@@ -188,10 +240,10 @@ def _reported(
     return 1 if found and not options.exit_zero else 0
 
 
-def _context(session: Session, options: Options) -> Context:
+def _context(texts: Texts, files: int, options: Options) -> Context:
     """What the reporters know of the run. Texts are read again when asked for: fixes change them."""
-    read = partial(source_of, session)
-    return Context(read, len(session.files), statistics=options.statistics, summary=not options.quiet)
+    read = partial(source_of, texts)
+    return Context(read, files, statistics=options.statistics, summary=not options.quiet)
 
 
 def _unknown(found: Sequence[Diagnostic], options: Options, context: Context) -> Sequence[Diagnostic]:
@@ -203,7 +255,7 @@ def _unknown(found: Sequence[Diagnostic], options: Options, context: Context) ->
 
 
 def _folder(options: Options) -> str:
-    first = (options.paths or (".",))[0]
+    first = options.given[0]
     return first if os.path.isdir(first) else os.path.dirname(first) or "."
 
 
@@ -217,7 +269,7 @@ def _beyond_baseline(found: Sequence[Diagnostic], options: Options, context: Con
     return baseline.new_findings(found, options.baseline, context.line)
 
 
-def _noqa(session: Session, found: Sequence[Diagnostic]) -> int:
+def _noqa(texts: Texts, found: Sequence[Diagnostic]) -> int:
     from torchmemlint.fixes import write_atomically
 
     total = 0
@@ -226,7 +278,7 @@ def _noqa(session: Session, found: Sequence[Diagnostic]) -> int:
         by_file.setdefault(diagnostic.filename, []).append(diagnostic)
     for path, diagnostics in by_file.items():
         try:
-            source = source_of(session, path)
+            source = source_of(texts, path)
             data, lines = suppress.add_noqa(source, diagnostics)
             if lines:
                 write_atomically(path, source.encode(data), source.raw)

@@ -17,16 +17,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from torchmemlint import layout
 from torchmemlint.config import Config
 from torchmemlint.discover import discover
-from torchmemlint.files import FileChecker, Indexed, Item, index, read, special
+from torchmemlint.files import FileChecker, Indexed, Item, index, special
 from torchmemlint.findings import Diagnostic
 from torchmemlint.index.model import FileIndex
 from torchmemlint.selection import Selection
 from torchmemlint.source import Source
+
+if TYPE_CHECKING:
+    from torchmemlint.cache import Trail
 
 POOL_FILES, POOL_BYTES = 40, 700_000  # a pool pays from here on: about 20 000 lines
 OUTSIDE_LIMIT = 500  # files that are read only because a checked file imports them
@@ -125,6 +128,8 @@ class Session:
     failures: dict[str, Diagnostic] = field(default_factory=dict)
     items: dict[str, Item] = field(default_factory=dict)
     roots: tuple[str, ...] = ()  # the folders that were given
+    trail: Trail | None = None  # notes what is read, for the cache
+    settled: list[Diagnostic] | None = None  # what is found in all files, where the cache knew it
     _own: ProcessPoolExecutor | None = None
     _taken: dict[str, str] = field(default_factory=dict)
     _imports: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by file: dotted names
@@ -167,7 +172,10 @@ class Session:
             self._own = _pool(min(self.jobs, len(self.files)))
 
     def _index(self, items: Sequence[Item], what: str) -> None:
+        self.settled = None
         self.items.update((item.path, item) for item in items)
+        if self.trail is not None:
+            self.trail.note(item.path for item in items)
         local = [item for item in items if item.path in self.texts]
         remote = [item for item in items if item.path not in self.texts]
         with calm_gc():
@@ -217,6 +225,14 @@ class Session:
 
     def check(self, paths: Iterable[str] | None = None) -> list[Diagnostic]:
         """All findings of `paths` (of all files of the run if None), sorted."""
+        if self.settled is not None and paths is None:
+            return list(self.settled)
+        found = sorted(self._found(paths))
+        if self.trail is not None and paths is None and not self.texts:
+            self.trail.remember(self.files, found)
+        return found
+
+    def _found(self, paths: Iterable[str] | None) -> list[Diagnostic]:
         from torchmemlint.index.project import ProjectIndex
 
         wanted = self.files if paths is None else [p for p in self.files if p in set(paths)]
@@ -228,7 +244,7 @@ class Session:
             checker = FileChecker(ProjectIndex(self.indexes), self.config, self.texts) if checked else None
             for diagnostics in self._checked(checker, checked) if checker else ():
                 result.extend(diagnostics)
-        return sorted(result)
+        return result
 
     def _checked(self, checker: FileChecker, paths: Sequence[str]) -> Iterator[list[Diagnostic]]:
         if self.executor is None and self._own is None:
@@ -352,8 +368,3 @@ def _spelled_like(example: str, path: str) -> str:
         return os.path.relpath(path)
     except ValueError:  # another drive
         return path
-
-
-def source_of(session: Session, path: str) -> Source:
-    """The text of a file as the session sees it. Raises SourceError."""
-    return session.texts.get(path) or read(path)

@@ -57,6 +57,19 @@ def read(path: str) -> Source:
     return sources.read(path)
 
 
+class Texts(Protocol):
+    """Files whose text is another one than on disk."""
+
+    @property
+    def texts(self) -> Mapping[str, Source]:
+        """By path."""
+
+
+def source_of(session: Texts, path: str) -> Source:
+    """The text of a file as the session sees it. Raises SourceError."""
+    return session.texts.get(path) or read(path)
+
+
 class Indexed(NamedTuple):
     """An index with the dotted names that the file imports anywhere, or the reason why there is none. Neither: the
     file does not concern torch."""

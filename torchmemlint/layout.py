@@ -9,6 +9,8 @@ import os
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+looked: set[str] = set()
+"""The folders in which imported modules were looked for since the start of the run."""
 _MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg", "torchmemlint.toml")
 
 
@@ -35,6 +37,7 @@ def project_root(folder: str) -> str:
 
 @lru_cache(maxsize=65536)
 def _holds(folder: str, name: str) -> bool:
+    looked.add(folder)
     return os.path.exists(os.path.join(folder, name + ".py")) or os.path.isdir(os.path.join(folder, name))
 
 
@@ -105,6 +108,7 @@ def _bases(folder: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=65536)
 def _module_file(stem: str) -> str | None:
+    looked.update((os.path.dirname(stem), stem) if os.path.isdir(stem) else (os.path.dirname(stem),))
     for file in (os.path.join(stem, "__init__.py"), stem + ".py"):
         if os.path.isfile(file):
             return file
@@ -124,5 +128,6 @@ def _below(base: str, parts: Sequence[str]) -> Iterator[str]:
 
 def forget() -> None:
     """Forget what the file system looked like; called at the start of each run."""
+    looked.clear()
     for cached in (package_root, project_root, _holds, _bases, _module_file):
         cached.cache_clear()

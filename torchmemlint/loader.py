@@ -8,6 +8,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from importlib import metadata
 from types import ModuleType
@@ -47,6 +48,15 @@ def load() -> Loaded:
             reason = str(error).strip() or type(error).__name__
             warnings.append(f"rules of `{entry.value}` (entry point {entry.name}) are left out: {reason}")
     return Loaded(tuple(rules[code] for code in sorted(rules)), tuple(warnings))
+
+
+def foreign_files() -> list[str]:
+    """The source files of other packages' rules, with what those packages have loaded: what such rules find may change
+    with them."""
+    modules = {rule.__module__ for rule in load().rules if not rule.__module__.startswith(f"{GROUP}.")}
+    packages = {module.partition(".")[0] for module in modules}
+    loaded = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] in packages]
+    return sorted({file for module in loaded if (file := getattr(module, "__file__", None))})
 
 
 def own_rules() -> Iterator[type[Rule]]:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from torchmemlint.engine import Session, source_of
+from torchmemlint.engine import Session
+from torchmemlint.files import source_of
 from torchmemlint.findings import Diagnostic, Fix
 from torchmemlint.fixes import FileChanged, apply_checked, unified_diff, write_atomically
 from torchmemlint.source import Source, SourceError

@@ -75,19 +75,19 @@ def process(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
-def heavy(*arguments: str) -> bool:
-    """Does a run load libcst?"""
+def heavy(*arguments: str) -> list[str]:
+    """Which of the large modules does a run load?"""
     settle()
     code = (
         "import sys\nfrom torchmemlint.cli import main\n"
         f"try:\n    main(['check', '-q', '--output-format', 'json', '--no-progress', *{list(arguments)!r}])\n"
         "except SystemExit as end:\n    assert end.code in (0, 1), end.code\n"
         "loaded = {'libcst', 'torch', 'torchmemlint.loader', 'torchmemlint.engine', 'torchmemlint.rules'}\n"
-        "print(sorted(loaded & set(sys.modules)), file=sys.stderr)\n"
+        "import json\nprint(json.dumps(sorted(loaded & set(sys.modules))), file=sys.stderr)\n"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
     assert result.returncode == 0, result.stderr
-    return result.stderr.splitlines()[-1] != "[]"
+    return list(json.loads(result.stderr.splitlines()[-1]))
 
 
 def same(*arguments: str) -> list[str]:
@@ -277,13 +277,9 @@ def test_a_cache_that_cannot_be_written_is_no_error(where: str, monkeypatch: pyt
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device")
 def test_a_full_disk_leaves_no_half_record(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    opened = open
-
-    def full(file: int | str, *rest: str) -> object:
-        if not isinstance(file, int):
-            return opened(file, *rest)
+    def full(file: int, mode: str) -> object:
         os.close(file)
-        return opened("/dev/full", "wb", buffering=0)
+        return Path("/dev/full").open(mode, buffering=0)
 
     monkeypatch.setattr(place, "open", full, raising=False)
     place.write(str(tmp_path / "store"), "record", {"found": []})
@@ -321,7 +317,7 @@ def test_fixes_and_comments_work_on_what_the_cache_knows() -> None:
     process("--fix")
     assert "total += energy.detach()" in Path("train.py").read_text(encoding="utf-8")
     assert same() == []
-    assert not heavy("--fix")
+    assert heavy("--fix") == ["torchmemlint.engine"]
 
 
 def test_a_baseline_and_noqa_work_on_what_the_cache_knows() -> None:

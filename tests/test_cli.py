@@ -313,11 +313,18 @@ def test_rules_and_explain() -> None:
     assert "did you mean `TML101`?" in run("explain", "TML10").stderr + run("explain", "TML110").stderr
 
 
-def test_clean_removes_a_cache_only() -> None:
+def test_clean_removes_a_cache_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TORCHMEMLINT_CACHE_DIR")
+    write('[tool.torchmemlint]\ncache-dir = ".torchmemlint_cache"\n', "pyproject.toml")
     write("x", ".torchmemlint_cache/keep.txt")
     assert run("clean").exit_code == 0
     assert Path(".torchmemlint_cache/keep.txt").exists()
     write("Signature: 8a477f597d28d172789f06886806bc55", ".torchmemlint_cache/CACHEDIR.TAG")
+    assert run("clean").exit_code == 0
+    assert [path.name for path in Path(".torchmemlint_cache").iterdir()] == ["keep.txt"]
+    Path(".torchmemlint_cache/keep.txt").unlink()
+    check()
+    assert Path(".torchmemlint_cache/CACHEDIR.TAG").exists()
     assert run("clean").exit_code == 0
     assert not Path(".torchmemlint_cache").exists()
 

@@ -87,7 +87,8 @@ def run(options: Options) -> int:
     known = cache.lookup(config, options.given) if cached else None
     if known is not None and not options.mends:
         return _told(_Run(len(known.files)), known.found, options)
-    _check_codes(base, options)
+    if known is None:  # else the run that it knows of has looked
+        _check_codes(base, options)
     if options.show_files:
         for path in [options.name] if options.stdin else discover(options.given, config):
             click.echo(printable(path))
@@ -105,13 +106,21 @@ def _checked(config: Config, options: Options, cached: bool, known: cache.Known 
         bar(options.progress) as progress,
         Session(config, options.jobs or default_jobs(), progress=progress, trail=trail) as session,
     ):
-        unreadable = _add(session, options)
-        if known is not None:
-            session.settled = known.found
+        unreadable = _add(session, options) if known is None else _resumed(session, known, options)
         if options.mends:
             return _fixed(session, options, unreadable)
         found = sorted(unreadable + session.check())
     return _told(_Run(len(session.files), session.texts), found, options)
+
+
+def _resumed(session: Session, known: cache.Known, options: Options) -> list[Diagnostic]:
+    """Give the session what the cache knows; the files are indexed only if something is to be fixed."""
+    from torchmemlint.mend import fixable
+
+    if any(fixable(diagnostic, session.config.unsafe_fixes) for diagnostic in known.found):
+        session.add(options.given)
+    session.files, session.settled = known.files, known.found
+    return []
 
 
 def _trail(config: Config, options: Options) -> cache.Trail | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-SKIPPED = {".git", "__pycache__", "node_modules", ".venv", "venv", ".tox", "build", "dist", "_build"}
+SKIPPED = {"site-packages", ".git", "__pycache__", "node_modules", ".venv", "venv", ".tox", "build", "dist", "_build"}
 STOPPED = 124
 
 

@@ -1,0 +1,87 @@
+"""Broken, cut and deeply nested programs: checking and fixing them raises nothing and reports no error of its own."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import textwrap
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from torchmemlint.api import check_source
+
+ROOT = Path(__file__).parent.parent
+SEEDS = 150
+BLOCK = 15
+ONCE_FAILED: tuple[int, ...] = ()  # seeds at which something was wrong
+
+
+def _mutants() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("mutants", ROOT / "benchmarks" / "mutants.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["mutants"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+mutants = _mutants()
+
+
+@pytest.mark.parametrize("first", range(0, SEEDS, BLOCK))
+def test_mutants_are_checked_and_fixed(first: int) -> None:
+    for seed in range(first, first + BLOCK):
+        text, done = mutants.mutant(seed)
+        assert mutants.trouble(text) is None, f"seed {seed}: {done}"
+
+
+def test_mutations_leave_enough_that_parses() -> None:
+    assert sum(mutants.parses(mutants.mutant(seed)[0]) for seed in range(SEEDS)) > SEEDS / 3
+
+
+def test_what_is_wrong_is_told() -> None:
+    assert mutants.trouble("import torch\n") is None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mutants, "check_source", lambda *_: 1 / 0)
+        assert "ZeroDivisionError" in mutants.trouble("import torch\n")
+
+
+HUGE = {
+    "branches": "".join(f"    if x == {i}:\n        y = net(x) + {i}\n" for i in range(1000)),
+    "arms": "    if x == 0:\n        y = 0\n"
+    + "".join(f"    elif x == {i}:\n        y = {i}\n" for i in range(1, 900)),
+    "terms": f"    y = net(x){' + x' * 2000}\n    kept.append(y)\n",
+    "calls": f"    y = net(x){'.relu()' * 900}\n    kept.append(y)\n",
+    "literal": f"    y = [{'1, ' * 20_000}]\n    kept.append(net(x))\n",
+    "text": f"    y = {'s' * 500_000!r}\n    kept.append(net(x))\n",
+    "names": "".join(f"    größe_{i}_мера = net(x)\n" for i in range(1500)),
+    "lists": f"    y = {'[' * 150}x{']' * 150}\n    kept.append(net(y))\n",
+    "nested": "".join(f"{' ' * (i + 4)}for i{i} in x:\n" for i in range(17)) + " " * 21 + "kept.append(net(x))\n",
+    "functions": "".join(f"{' ' * (i + 4)}def g{i}(z):\n" for i in range(60)) + " " * 64 + "return net(x)\n",
+    "closures": "".join(f"    def g{i}(z):\n        return net(z) + {i}\n    y = g{i}(x)\n" for i in range(400)),
+}
+PROGRAM = """\
+import torch
+
+net = torch.nn.Linear(4, 1)
+
+
+def evaluate(loader):
+    kept = []
+    for x in loader:
+        kept.append(net(x))
+{body}    print(len(kept))
+"""
+
+
+@pytest.mark.parametrize("shape", HUGE)
+def test_huge_functions_are_checked_within_bounds(shape: str) -> None:
+    """What is known of the rest of the function is told, or that the file is nested too deeply to be parsed."""
+    text = PROGRAM.format(body=textwrap.indent(HUGE[shape], "    "))
+    found = {d.code for d in check_source(text, "huge.py")}
+    assert found & {"TML101", "TML000"}
+    assert "TML999" not in found
+    assert ("TML000" in found) is not mutants.parses(text)

@@ -124,16 +124,27 @@ def _gitignore(folder: str) -> tuple[_Ignore, ...]:
 
 
 def _ignore(folder: str, lines: Iterable[str]) -> tuple[_Ignore, ...]:
+    given = [line for line in lines if line.strip() and not line.startswith("#")]
+    if not given:
+        return ()
     import pathspec
 
-    valid = []
-    for line in lines:
-        try:
-            pathspec.GitIgnoreSpec.from_lines([line])
-        except ValueError:  # git skips a pattern that it can't read, and so do we
-            continue
-        valid.append(line)
-    return (_Ignore(folder, pathspec.GitIgnoreSpec.from_lines(valid)),) if valid else ()
+    try:
+        spec = pathspec.GitIgnoreSpec.from_lines(given)
+    except ValueError:
+        spec = pathspec.GitIgnoreSpec.from_lines(line for line in given if _readable(line))
+    return (_Ignore(folder, spec),)
+
+
+def _readable(line: str) -> bool:
+    """Git skips a pattern that it can't read, and so do we."""
+    import pathspec
+
+    try:
+        pathspec.GitIgnoreSpec.from_lines([line])
+    except ValueError:
+        return False
+    return True
 
 
 def _gitignores_above(folder: str) -> tuple[_Ignore, ...]:

@@ -1,6 +1,6 @@
 """One run over one tree: CPU seconds, wall time and lines per CPU second of torchmemlint and of other tools.
 
-    python benchmarks/compare.py FOLDER [--repeat 3] [--jobs 2] [--bin PEERS/bin] [--only NAME...] [--seconds 600]
+    python benchmarks/compare.py FOLDER [--repeat 3] [--jobs 2] [--bin DIR] [--flake8 FILE] [--only NAME...] [--seconds 600]
 
 A tool that is not installed is named as missing. Figures are medians of the runs; a tool's start-up is in them."""
 
@@ -40,7 +40,7 @@ class Tool:
         return not Path(self.command[0]).exists()
 
 
-def tools(peers: Path, jobs: int) -> list[Tool]:
+def tools(peers: Path, flake8: Path, jobs: int) -> list[Tool]:
     """The tools in the order of the table; each has its caches off and settings of the tree ignored where it can."""
     python = sys.executable
     return [
@@ -48,7 +48,7 @@ def tools(peers: Path, jobs: int) -> list[Tool]:
         Tool(f"torchmemlint, {jobs} jobs", (python, *CHECK, "--no-cache", "--jobs", str(jobs))),
         Tool("torch-preflight", (str(peers / "torch-preflight"), "check")),
         Tool("TorchFix", (str(peers / "torchfix"), "--select", "ALL")),
-        Tool("flake8 (pyflakes)", (str(peers / "flake8"), "--isolated", "-j1", "--select", "F", "--exit-zero")),
+        Tool("flake8 (pyflakes)", (str(flake8), "--isolated", "-j1", "--select", "F", "--exit-zero")),
         Tool("fixit", (str(peers / "fixit"), "--quiet", "lint")),
         Tool("pylint", (str(peers / "pylint"), "--rcfile=/dev/null", "-j1", "--exit-zero"), files=True),
         Tool("ruff", (str(peers / "ruff"), "check", "--isolated", "--no-cache", "--quiet", "--exit-zero")),
@@ -89,6 +89,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=600, help="wall time for one run of one tool")
     parser.add_argument("--bin", type=Path, default=Path(sys.executable).parent, help="where the other tools are")
+    parser.add_argument("--flake8", type=Path, help="a flake8 without plugins: TorchFix would run in each other one")
     parser.add_argument("--only", nargs="*", default=[], help="only tools whose name holds one of these words")
     arguments = parser.parse_args()
     files = python_files(arguments.folder)
@@ -96,7 +97,7 @@ def main() -> None:
     print(f"{len(files)} files, {total:,} lines, medians of {arguments.repeat}\n")
     print("| | CPU s | wall s | lines per CPU s | × CPU of the first row | peak MiB |\n|---|---|---|---|---|---|")
     base: Run | None = None
-    for tool in tools(arguments.bin, arguments.jobs):
+    for tool in tools(arguments.bin, arguments.flake8 or arguments.bin / "flake8", arguments.jobs):
         if arguments.only and not any(word in tool.name for word in arguments.only):
             continue
         if tool.missing:

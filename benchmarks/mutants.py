@@ -72,6 +72,8 @@ def insert_word(rng: random.Random, text: str) -> str:
 def exchange_names(rng: random.Random, text: str) -> str:
     """One name of the program in the place of another, everywhere or once."""
     names = sorted({n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)})
+    if not names:
+        return text
     old, new = rng.choice(names), rng.choice(names)
     return text.replace(old, new, rng.choice([-1, 1, 2]))
 

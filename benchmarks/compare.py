@@ -1,6 +1,6 @@
 """One run over one tree: CPU seconds, wall time and lines per CPU second of torchmemlint and of other tools.
 
-    python benchmarks/compare.py FOLDER [--repeat 3] [--jobs 2] [--bin DIR] [--flake8 FILE] [--only NAME...] [--seconds 600]
+    python benchmarks/compare.py FOLDER [--repeat 3] [--jobs 2] [--bin DIR] [--flake8 FILE] [--only NAME...]
 
 A tool that is not installed is named as missing. Figures are medians of the runs; a tool's start-up is in them."""
 

@@ -108,6 +108,11 @@ def test_what_git_cannot_tell_is_one_line(tmp_path: Path, monkeypatch: pytest.Mo
     result = check("--diff-base", "origin/nowhere")
     assert result.returncode == 2
     assert result.stderr.startswith("torchmemlint: error: --diff-base: git knows no revision `origin/nowhere` here")
+    Path("a.py").write_text("import torch\n", encoding="utf-8")  # nothing is found, and in files that git doesn't know
+    assert check("--diff-base", "origin/nowhere").returncode == 2
+    Path("new").mkdir()
+    Path("new/b.py").write_text(text("first"), encoding="utf-8")
+    assert check("--diff-base", "origin/nowhere", "new").returncode == 2
     assert check("--diff-base", "--output=x").returncode == 2
     assert check("--diff-base", "HEAD", "--fix").returncode == 2
     (tmp_path.parent / f"{tmp_path.name} outside").mkdir()

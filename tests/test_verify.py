@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from torchmemlint.cli import main
 from torchmemlint.verify.cases import Case, CaseError, gather, read
 
 RIGHT = '''
@@ -201,3 +203,10 @@ def test_a_case_knows_its_fix(tmp_path: Path) -> None:
     text = "import torch\n\n\ndef bad(device, probe):\n    return torch.ones(3).contiguous()\n\n\ngood = bad\n"
     assert Case(folder / "a.py", text, "TML301").fixed() == text.replace(".contiguous()", "")
     assert Case(folder / "a.py", text, "TML101").fixed() is None
+
+
+def test_without_torch_the_message_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torchmemlint.verify.command.find_spec", lambda name: None)
+    result = CliRunner().invoke(main, ["verify", "TML101"])
+    assert result.exit_code == 2
+    assert result.stderr == 'torchmemlint: error: verify needs PyTorch: pip install "torchmemlint[verify]"\n'

@@ -37,6 +37,7 @@ class Changes:
     @cached_property
     def base(self) -> str:
         """The commit to compare with. Raises DiffError."""
+        _ = self.root  # no repository at all is said first
         if self.revision.startswith("-"):
             raise DiffError(f"`{self.revision}` is no revision")
         _git(self.folder, "rev-parse", "--verify", "--quiet", f"{self.revision}^{{commit}}", what=self.revision)
@@ -81,6 +82,7 @@ def _git(folder: str, *arguments: str, what: str = "") -> bytes:
 
 def on_changed_lines(found: Iterable[Diagnostic], changes: Changes, row_of: RowOf) -> list[Diagnostic]:
     """The findings whose own lines changed. What the tool can't read or check is always shown."""
+    _ = changes.base  # a revision that git doesn't know is an error, whatever was found
     return [d for d in found if d.code in ("TML000", "TML999") or _touched(d, changes, row_of)]
 
 

@@ -59,7 +59,13 @@ class _Commands(click.Group):
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="torchmemlint")
 def main() -> None:
-    """Finds the lines of a PyTorch program that keep or waste GPU memory, before the job runs, and mends them."""
+    """Finds the lines of a PyTorch program that keep or waste GPU memory, before the job runs, and mends them.
+
+    \b
+    torchmemlint check src/          what is found
+    torchmemlint check src/ --diff   what --fix would change
+    torchmemlint explain TML101      what a rule means
+    """
 
 
 def _codes(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...] | None:
@@ -71,7 +77,7 @@ def _code_option(name: str, text: str) -> Callable[[_F], _F]:
     return click.option(name, multiple=True, callback=_codes, metavar="CODES", help=text)
 
 
-@main.command()
+@main.command(short_help="Check files, folders and notebooks; mend them with --fix.")
 @click.argument("paths", nargs=-1, metavar="[PATHS]...")
 @click.option("--fix", is_flag=True, help="Make the safe fixes and write the files.")
 @click.option("--unsafe-fixes/--no-unsafe-fixes", default=None, help="Include fixes that may change what is computed.")
@@ -80,15 +86,15 @@ def _code_option(name: str, text: str) -> Callable[[_F], _F]:
 @_code_option("--select", "Only these codes; prefixes (TML1) and ALL work, commas too.")
 @_code_option("--ignore", "Leave these codes out.")
 @_code_option("--extend-select", "These codes as well: shows their hints.")
-@click.option("--output-format", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option("--output-format", type=click.Choice(FORMATS), default="text", show_default=True, help="Report as this.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever is found.")
 @click.option("--statistics", is_flag=True, help="Counts by code instead of findings.")
 @click.option("--no-cache", is_flag=True, help="Neither read nor write the cache of findings.")
 @click.option("--stdin-filename", metavar="NAME", help="The name that the text from standard input (-) goes by.")
 @click.option("--jobs", "-j", type=click.IntRange(min=1), help="Processes; by default one for each processor.")
 @click.option("--baseline", metavar="FILE", help="Hide the findings in FILE; it is written when it isn't there.")
-@click.option("--diff-base", metavar="REV", help="Only findings on lines that changed since the git revision REV.")
 @click.option("--update-baseline", is_flag=True, help="Write all findings to the baseline.")
+@click.option("--diff-base", metavar="REV", help="Only findings on lines that changed since the git revision REV.")
 @click.option("--add-noqa", is_flag=True, help="Add a `# noqa` with the code to each line with a finding.")
 @click.option("--config", "config_file", metavar="FILE", help="Settings: a pyproject.toml or torchmemlint.toml.")
 @click.option("--isolated", is_flag=True, help="Ignore all settings files.")
@@ -96,7 +102,22 @@ def _code_option(name: str, text: str) -> Callable[[_F], _F]:
 @click.option("--quiet", "-q", is_flag=True, help="Findings only, no summary.")
 @click.option("--progress/--no-progress", default=None, help="A progress bar; by default in long runs on a terminal.")
 def check(**options: Any) -> None:
-    """Check files and folders (the working directory by default); `-` reads standard input."""
+    """Check Python files, notebooks and folders (the working directory by default); `-` reads standard input.
+
+    Calls are followed through all files of one run, so check a project as a whole. What .gitignore names is left out.
+    Settings come from the nearest torchmemlint.toml or pyproject.toml.
+
+    \b
+    Exit code 0: nothing is left.
+              1: findings are left, or with --diff, files would change.
+              2: wrong use, or an internal error.
+
+    \b
+    torchmemlint check src/ --select ALL         hints too
+    torchmemlint check src/ --fix                mend what provably computes the same
+    torchmemlint check src/ --diff-base main     changed lines only
+    torchmemlint check src/ --baseline old.json  what is new only
+    """
     from torchmemlint.command import Options, run
 
     with reporting_errors():
@@ -114,7 +135,10 @@ def _complete_code(context: click.Context, parameter: click.Parameter, incomplet
 @main.command()
 @click.argument("code", shell_complete=_complete_code)
 def explain(code: str) -> None:
-    """Explain a rule: what it finds, why that costs memory, an example."""
+    """Explain a rule: what it finds, why that costs memory, an example.
+
+    CODE is a code or a name: TML101, graph-kept-in-container. `torchmemlint rules` lists them.
+    """
     from torchmemlint.explain import explanation
 
     with reporting_errors():
@@ -123,7 +147,11 @@ def explain(code: str) -> None:
 
 @main.command()
 def rules() -> None:
-    """List all rules: code, name, severity, whether there is a fix."""
+    """List all rules: code, name, severity, whether there is a fix.
+
+    error: memory grows until it runs out. warning: a large, sure waste. hint: small or situational, shown only when its
+    code is selected. fix: safe, where one exists that computes the same; unsafe, where all may change a result.
+    """
     from torchmemlint.explain import print_table
     from torchmemlint.loader import load
 

@@ -31,9 +31,13 @@ if _next is not None and _next.loader is not None:
 """
 
 
-@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.command(
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    short_help="Run a program and give its findings their bytes.",
+)
 @click.option("--out", type=click.Path(dir_okay=False), help="Write all lines and findings as JSON.")
-@click.option("--device", type=click.Choice(["auto", "cuda", "cpu"]), default="auto", show_default=True)
+@click.option("--device", type=click.Choice(["auto", "cuda", "cpu"]), default="auto", show_default=True,
+              help="Whose memory is recorded.")  # fmt: skip
 @click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)
 def command(out: str | None, device: str, program: tuple[str, ...]) -> None:
     """Run PROGRAM (`-- python train.py …`) and order the findings in its files by the memory they cost there.

@@ -7,7 +7,7 @@ import sys
 import click
 
 
-@click.command(name="server")
+@click.command(name="server", short_help="Start the language server for editors; needs pygls.")
 def command() -> None:
     """Start the language server for editors, on standard input and output.
 

@@ -6,16 +6,18 @@ import contextlib
 import os
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import click
 
 INTERRUPTED = 130
+INSTALL = 'pip install "torchmemlint[verify]"'
 DEVICES = "auto, cuda, cuda:N, virtual, cpu, or a device of torch.accelerator"
 
 
-@click.command()
+@click.command(short_help="Measure what the rules claim, on their fixtures; needs PyTorch.")
 @click.argument("wanted", nargs=-1, metavar="[CODE|PATH]...")
 @click.option("--device", default="auto", show_default=True, help=f"Where to measure: {DEVICES}.")
 @click.option(
@@ -58,6 +60,9 @@ def run(
     from torchmemlint.verify.pool import Pool, PoolError
     from torchmemlint.verify.run import Plan, SetupError, prepare
 
+    if find_spec("torch") is None:
+        click.echo(f"torchmemlint: error: verify needs PyTorch: {INSTALL}", err=True)
+        return 2
     try:
         cases = gather(wanted)
         with Pool(min(jobs or 2, os.cpu_count() or 1, max(1, len(cases)))) as pool:

@@ -162,13 +162,13 @@ class TimeUp(BaseException):
 
 @contextlib.contextmanager
 def _time_limit(seconds: float) -> Iterator[None]:
-    """Raise TimeUp after `seconds`, by the alarm clock in the main thread if nobody else uses it, elsewhere by a timer.
-    Code in C is not interrupted by the latter."""
+    """Raise TimeUp after `seconds`: of processor time in the main thread if nobody else uses that clock, so that a busy
+    machine fails no file; elsewhere by the wall clock. Code in C is not interrupted by the latter."""
     if seconds <= 0:
         yield
         return
     usable = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
-    if not usable or signal.getitimer(signal.ITIMER_REAL)[0]:
+    if not usable or signal.getitimer(signal.ITIMER_PROF)[0]:
         with _thread_limit(seconds):
             yield
         return
@@ -176,13 +176,13 @@ def _time_limit(seconds: float) -> Iterator[None]:
     def stop(number: int, frame: FrameType | None) -> None:
         raise TimeUp
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 @contextlib.contextmanager

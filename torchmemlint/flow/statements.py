@@ -67,7 +67,7 @@ def _delete(f: Frame, node: cst.Del) -> None:
     elements = node.target.elements if isinstance(node.target, cst.Tuple) else [node.target]
     for element in elements:
         target = element.value if isinstance(element, cst.Element) else element
-        path = dotted(target)  # type: ignore[arg-type]
+        path = dotted(target)
         if path is not None:
             f.op("del", node, HOST, path=path)
             f.forget(path)

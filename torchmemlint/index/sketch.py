@@ -165,7 +165,7 @@ class Sketch:
 
     def _comes_round(self, target: ast.expr, value: ast.expr, through: Names) -> None:
         """`total = total + x`, `best = x if best is None else cat([best, x])`, `total, n = total + x, n + 1`."""
-        if not through or isinstance(value, ast.Name):
+        if not through or isinstance(value, ast.Name) or not (self.loops or isinstance(target, ast.Attribute)):
             return
         shown = {dotted(part) for part in ast.walk(target) if isinstance(part, (ast.Name, ast.Attribute))}
         shown = {path for path in shown if path is not None and (self.loops or "." in path)}

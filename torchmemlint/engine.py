@@ -69,6 +69,7 @@ def _load(shared: bytes | str) -> FileChecker:
     return checker
 
 
+CALM = 200_000, 20, 20  # thresholds of the collector
 _calm = threading.Lock()
 _calm_users = 0
 _thresholds = gc.get_threshold()
@@ -83,7 +84,7 @@ def calm_gc() -> Iterator[None]:
         _calm_users += 1
         if _calm_users == 1:
             _thresholds = gc.get_threshold()
-            gc.set_threshold(200_000, 20, 20)
+            gc.set_threshold(*CALM)
     try:
         yield
     finally:

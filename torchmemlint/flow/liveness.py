@@ -104,7 +104,7 @@ class Liveness:
         if info.name:
             return False
         for other in program.project.files[info.path].functions.values():
-            if other.name and name in other.words:
+            if other.name and name in other.words and all(name != p.name for p in other.parameters):
                 flow = program.flow(other)
                 paths = [op.path or "" for op in flow.named("load")] if flow is not None else [name]
                 if any(path.partition(".")[0] == name for path in paths):

@@ -55,7 +55,6 @@ class Project:
             session.extend([path], {path: source})
         elif path not in session.texts or session.texts[path].data != source.data:
             session.extend([path], {path: source})
-            session.update({path: source})
         return True
 
     def forget(self, path: str) -> None:

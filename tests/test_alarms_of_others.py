@@ -270,6 +270,107 @@ def train(model, opt, loader):
     return history, rows, named
 print(len(train(net, sgd, data)))
 """,
+    "Decimal, strings, floats and arrays in lists": """
+from decimal import Decimal
+import numpy as np
+def bill(rows):
+    totals, names, values, arrays, total = [], [], [], [], Decimal(0)
+    for name, price in rows:
+        total += Decimal(price)
+        totals.append(total)
+        names.append(name + "s")
+        values.append(float(price))
+        arrays.append(np.ones(3) * values[-1])
+    return totals, names, values, arrays
+print(bill([("a", "1.5")])[0])
+""",
+    "functions called encoder, decoder, net, criterion": """
+def run(encoder, decoder, net, criterion, texts):
+    outs, loss, cost, losses = [], 0, 0, []
+    for text in texts:
+        outs.append(decoder(encoder(text)))
+        loss += criterion(text)
+        cost += net(text)
+        losses.append(criterion(text))
+    return outs, loss, cost, losses
+print(run(str.encode, bytes.decode, len, len, ["a", "b"]))
+""",
+    "guards under other names, a guard chosen by a flag": """
+import contextlib
+import torch as th
+from torch import autograd, inference_mode
+def by_name(model, loader):
+    model.eval()
+    with th.no_grad():
+        first = [model(x).argmax(1).tolist() for x, _ in loader]
+    with inference_mode(), autograd.set_grad_enabled(False):
+        return first + [model(x).argmax(1).tolist() for x, _ in loader]
+def by_flag(model, loader, training):
+    model.train(training)
+    guard = contextlib.nullcontext() if training else torch.no_grad()
+    outs = []
+    for x, y in loader:
+        with guard:
+            outs.append(model(x).argmax(1).tolist())
+    return outs
+print(by_name(net, data), by_flag(net, data, False))
+""",
+    "gradients are wanted in evaluation: of a function": """
+from torch.func import grad, jacrev, vmap
+def by_transform(model, x):
+    model.eval()
+    def score(z):
+        return model(z).sum()
+    each = vmap(grad(lambda z: model(z).sum()))(x).tolist()
+    return each, torch.func.vjp(score, x)[0].tolist(), jacrev(model)(x).tolist()
+class Scorer:
+    def __init__(self, model):
+        self.model = model.eval()
+    def score(self, z):
+        return self.model(z).sum()
+    def run(self, x):
+        return torch.autograd.functional.jacobian(self.score, x).tolist()
+net.eval()
+def of_module(z):
+    return net(z).sum()
+x = data[0][0]
+print(len(by_transform(net, x)), len(Scorer(net).run(x)), grad(of_module)(x).tolist())
+""",
+    "gradients freed by default, the cache emptied once, a checkpoint on the host": """
+import io
+def resume(model, opt, file, device):
+    state = torch.load(file, map_location="cpu")
+    model.load_state_dict(state["model"])
+    opt.load_state_dict(state["opt"])
+    del state
+    model.to(device)
+def train(model, opt, loader):
+    for x, y in loader:
+        opt.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        opt.step()
+    model.zero_grad()
+    torch.cuda.empty_cache()
+file = io.BytesIO()
+torch.save({"model": net.state_dict(), "opt": sgd.state_dict()}, file)
+file.seek(0)
+print(resume(net, sgd, file, torch.device("cpu")), train(net, sgd, data))
+""",
+    "copies that are needed": """
+import copy
+def written(x):
+    y, z = x.clone(), x.repeat(3, 1)
+    y[0], z[0] = 0, 1
+    return x, y, z
+def view(x):
+    return x.transpose(0, 1).contiguous().view(-1)
+def new(rows):
+    return torch.tensor([r * 2 for r in rows])
+def saved(model):
+    return copy.deepcopy(model.cpu().state_dict())
+x = torch.randn(4, 3)
+print(len(written(x)), view(x).shape, new([1.0]), len(saved(net)))
+""",
 }
 
 

@@ -278,6 +278,54 @@ class Square(torch.autograd.Function):
         return 2 * ctx.x * g
 print(Square.apply(torch.randn(3, requires_grad=True)).sum().item())
 """,
+    "stored in a tuple, a list, a dict": """
+def train(model, opt, loader):
+    pairs, rows, more, named = [], [], [], []
+    for k, (x, y) in enumerate(loader):
+        out = step(model, opt, x, y)
+        pairs.append((k, out.var()))  # expect: TML101
+        rows.extend([out.var()])  # expect: TML101
+        more += [out.var()]  # expect: TML101
+        named.append({"step": k, "spread": out.var()})  # expect: TML101
+    return len(pairs) + len(rows) + len(more) + len(named)
+print(train(net, sgd, data))
+""",
+    "a comprehension of a dict, a star, a value yielded before": """
+def outputs(model, opt, loader):
+    for x, y in loader:
+        yield step(model, opt, x, y)
+def train(model, opt, loader):
+    named, rows, kept = [], [], []
+    for out in outputs(model, opt, loader):
+        named.append({k: row for k, row in enumerate(out)})  # expect: TML101
+        rows.append([*out.unbind(0), 1])  # expect: TML101
+        kept.append(out.var())  # expect: TML101
+    return len(named) + len(rows) + len(kept)
+print(train(net, sgd, data))
+""",
+    "setdefault stores, containers called by patterns and configurations": """
+def train(model, opt, loader):
+    first, patterns, config_outs = {}, [], []
+    for k, (x, y) in enumerate(loader):
+        out = step(model, opt, x, y)
+        first.setdefault(k, out.var())  # expect: TML101
+        patterns.append(out.var())  # expect: TML101
+        config_outs.append(out.var())  # expect: TML101
+    return len(first) + len(patterns) + len(config_outs)
+print(train(net, sgd, data))
+""",
+    "a total grows once per call": """
+class Trainer:
+    def __init__(self, model, opt):
+        self.model, self.opt, self.total = model, opt, 0.0
+    def one(self, x, y):
+        out = step(self.model, self.opt, x, y)
+        self.total += out.var()  # expect: TML102
+t = Trainer(net, sgd)
+for x, y in data:
+    t.one(x, y)
+print(float(t.total))
+""",
 }
 
 

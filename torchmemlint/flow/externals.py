@@ -266,6 +266,14 @@ def _distributed_backward(f: Frame, node: cst.Call, args: Args) -> Value:
     return _backward(f, node, args[1:])
 
 
+def _transformed(f: Frame, node: cst.Call, name: str, args: Args) -> Value:
+    """torch.func.grad(fn), jacobian(fn, x), …: fn is called, and the graph of its result is walked."""
+    if args and args[0].value.kind is Kind.FUNCTION:
+        result = invoke(f, node, args[0].value, [a for a in args[1:] if a.name is None])
+        f.op("transformed", node, HOST, inputs=[result], passes=False, sunk=[Sink.BACKWARD], callee=name)
+    return unknown(f, node, args, Value(kind=Kind.EXTERNAL, graph=Fact.NO, name=name))
+
+
 def _map(f: Frame, node: cst.Call, args: Args) -> Value:
     """map(fn, xs): fn is called with the members."""
     members = [Argument(None, element_of(f, a.node, a.value), a.node) for a in args[1:]]
@@ -340,4 +348,5 @@ ROLES: dict[str, Callable[[Frame, cst.Call, str, Args], Value]] = {
     "checkpoint_save": _saved,
     "copy": _copied,
     "checkpointing": _checkpointed,
+    "gradient": _transformed,
 }

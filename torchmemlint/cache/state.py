@@ -96,9 +96,17 @@ def _distributions() -> Iterator[tuple[str, int]]:
         try:
             with os.scandir(folder) as entries:
                 found = [e for e in entries if e.name.endswith((".dist-info", ".egg-info", ".egg-link"))]
-                yield from sorted((e.path, e.stat().st_mtime_ns) for e in found)
+                yield from sorted((e.path, max(e.stat().st_mtime_ns, _changed(e.path))) for e in found)
         except OSError:
             continue
+
+
+def _changed(distribution: str) -> int:
+    """When its entry points, which name rules, were written; 0 where it has none."""
+    try:
+        return os.stat(os.path.join(distribution, "entry_points.txt")).st_mtime_ns
+    except OSError:
+        return 0
 
 
 def clock() -> int:

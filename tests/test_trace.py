@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from interrupts import heed
 
 from torchmemlint.verify.joined import assigned_before, growth, lines_of
 from torchmemlint.verify.recorder import Account, is_users
@@ -163,7 +164,13 @@ def test_an_interrupt_is_the_programs(tmp_path: Path) -> None:
     (tmp_path / "waits.py").write_text(program, encoding="utf-8")
     command = [sys.executable, "-m", "torchmemlint", "trace", "--", sys.executable, "waits.py"]
     child = subprocess.Popen(
-        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=heed,
     )
     assert child.stdout is not None
     assert child.stdout.readline() == "up\n"

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from interrupts import heed
 
 from torchmemlint.cli import main
 from torchmemlint.verify.cases import Case, CaseError, gather, read
@@ -175,7 +176,9 @@ def test_an_interrupt_reports_what_was_measured(tmp_path: Path) -> None:
     (tmp_path / "b.py").write_text(waits, encoding="utf-8")
     command = [sys.executable, "-m", "torchmemlint", "verify", "a.py", "b.py", "--jobs", "1", "--device", "cpu"]
     command += ["--timeout", "100", "--json", "out.json"]
-    child = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    child = subprocess.Popen(
+        command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=heed
+    )
     for _ in range(900):
         if (tmp_path / "waiting").exists():
             break

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+import threading
 import traceback
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -20,6 +22,29 @@ if TYPE_CHECKING:
 
 FRAMES = 12_000  # of Python's stack: expressions within expressions, times functions that wait for each other
 Subscription = tuple[Rule, str]
+
+
+_deep = threading.Lock()
+_deep_users = 0
+_limit = sys.getrecursionlimit()
+
+
+@contextlib.contextmanager
+def deep_stack() -> Iterator[None]:
+    """Room for questions that wait for each other. The old limit comes back when the last thread leaves."""
+    global _deep_users, _limit
+    with _deep:
+        _deep_users += 1
+        if _deep_users == 1:
+            _limit = sys.getrecursionlimit()
+            sys.setrecursionlimit(max(_limit, FRAMES))
+    try:
+        yield
+    finally:
+        with _deep:
+            _deep_users -= 1
+            if _deep_users == 0:
+                sys.setrecursionlimit(_limit)
 
 
 class Checker:
@@ -42,8 +67,10 @@ class Checker:
 
     def diagnostics(self, path: str) -> list[Diagnostic]:
         """All findings in a file, before suppression; a crash in a rule or function is one of them (TML999)."""
-        if sys.getrecursionlimit() < FRAMES:
-            sys.setrecursionlimit(FRAMES)
+        with deep_stack():
+            return self._diagnostics(path)
+
+    def _diagnostics(self, path: str) -> list[Diagnostic]:
         index = self.program.project.files[path]
         found: dict[tuple[str, int, int], Diagnostic] = {}
         for info in index.functions.values():

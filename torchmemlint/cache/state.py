@@ -104,7 +104,7 @@ def _distributions() -> Iterator[tuple[str, int]]:
 def _changed(distribution: str) -> int:
     """When its entry points, which name rules, were written; 0 where it has none."""
     try:
-        return os.stat(os.path.join(distribution, "entry_points.txt")).st_mtime_ns
+        return os.stat(f"{distribution}{os.sep}entry_points.txt").st_mtime_ns
     except OSError:
         return 0
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from pathlib import Path
 from typing import Any
 
 from torchmemlint import source as sources
@@ -33,6 +34,8 @@ class Small(Rule):
     code, name, severity = "TML304", "clone-before-detach", Severity.HINT
 
 
+TRAIN = "import torch\nkeep(x)\nwaste(y)\nsmall(z)\n"
+"""A file with a finding of each rule."""
 RULES: list[type[Rule]] = [Keep, Waste, Small]
 _WORDS = {"keep": Keep, "waste": Waste, "small": Small}
 _CALL = re.compile(rb"\b(keep|waste|small)\(([\w.]*(?:\(\))?)\)")
@@ -84,3 +87,11 @@ def _spin(seconds: float) -> None:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         pass
+
+
+def write(text: str = TRAIN, name: str = "a.py") -> Path:
+    """A file in the working folder, and the folders above it."""
+    path = Path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path

@@ -16,7 +16,7 @@ from torchmemlint.flow.graph import Argument, Mode
 from torchmemlint.flow.questions import Questions
 from torchmemlint.flow.summary import Summary, plain
 from torchmemlint.flow.types import annotation_value
-from torchmemlint.flow.units import Unit, function_unit, module_unit
+from torchmemlint.flow.units import Unit, dotted, function_unit, module_unit
 from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, replace
 from torchmemlint.index.model import ClassInfo, FileIndex, FunctionInfo
 
@@ -180,8 +180,6 @@ class Program:
     @staticmethod
     def path_of(argument: Argument | None) -> str | None:
         """The variable or attribute path of an argument."""
-        from torchmemlint.flow.frame import dotted
-
         return dotted(argument.node) if argument is not None else None
 
     # -- grad mode ----------------------------------------------------------------------------------------------

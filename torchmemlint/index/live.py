@@ -45,15 +45,6 @@ PLAIN_MODULES = (sys.stdlib_module_names - {"copy", "collections", "functools", 
 )
 
 
-def dotted(node: ast.AST) -> str | None:
-    """`a.b.c` for a chain of names."""
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else None
-
-
 def root(node: ast.expr) -> str | None:
     """The name that a chain of attributes, items and calls starts from."""
     while True:
@@ -149,11 +140,21 @@ def _walrus(s: Sketch, node: ast.NamedExpr) -> Names:
 
 
 def _call(s: Sketch, node: ast.Call) -> Names:
-    arguments = DEAD
+    return called(s, node, arguments_of(s, node))
+
+
+def arguments_of(s: Sketch, node: ast.Call) -> Names:
+    """What the arguments of a call are live through, all together."""
+    through = DEAD
     for argument in node.args:
-        arguments |= s.read(argument)
+        through |= s.read(argument)
     for keyword in node.keywords:
-        arguments |= s.read(keyword.value)
+        through |= s.read(keyword.value)
+    return through
+
+
+def called(s: Sketch, node: ast.Call, arguments: Names) -> Names:
+    """What a call's result is live through; notes what the call may run."""
     if isinstance(node.func, ast.Name):
         s.mark(CALLS + node.func.id, arguments)
         return _function(s, node.func.id, arguments)

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from torchmemlint.index.live import DEAD, LIVE, PLAIN_MODULES, READ, Names, dotted, root
+from torchmemlint.index.live import DEAD, LIVE, PLAIN_MODULES, READ, Names, arguments_of, called, root
 from torchmemlint.index.marks import ATTRIBUTE, COLLECTS, EVERY, KEEPS, LOOPS, TOTAL
+from torchmemlint.index.names import written
 
 _SILENT_CALLS = frozenset(
     "print super isinstance delattr pop popitem popleft remove clear sort reverse eval train to cuda apply backward "
@@ -69,7 +70,7 @@ class Sketch:
         marks = self.marks | {mark for mark, through in self.pending if not live.isdisjoint(through)}
         if ATTRIBUTE in marks:
             given = self._reached(self.given)
-            if any(mark is ATTRIBUTE and not given.isdisjoint(through) for mark, through in self.pending):
+            if any(mark == ATTRIBUTE and not given.isdisjoint(through) for mark, through in self.pending):
                 marks.add(KEEPS)
         return marks
 
@@ -98,7 +99,7 @@ class Sketch:
     def _parameter(self, arg: ast.arg, default: ast.expr | None) -> None:
         """A parameter is live unless its annotation or default says that it is plain data."""
         plain = isinstance(default, ast.Constant) and default.value is not None
-        if plain or (arg.annotation is not None and dotted(arg.annotation) in _PLAIN_TYPES):
+        if plain or (arg.annotation is not None and written(arg.annotation) in _PLAIN_TYPES):
             self.bound[arg.arg] = DEAD
         else:
             self.given.add(arg.arg)
@@ -167,9 +168,9 @@ class Sketch:
         """`total = total + x`, `best = x if best is None else cat([best, x])`, `total, n = total + x, n + 1`."""
         if not through or isinstance(value, ast.Name) or not (self.loops or isinstance(target, ast.Attribute)):
             return
-        shown = {dotted(part) for part in ast.walk(target) if isinstance(part, (ast.Name, ast.Attribute))}
+        shown = {written(part) for part in ast.walk(target) if isinstance(part, (ast.Name, ast.Attribute))}
         shown = {path for path in shown if path is not None and (self.loops or "." in path)}
-        if any(dotted(part) in shown for part in ast.walk(value) if isinstance(part, (ast.Name, ast.Attribute))):
+        if any(written(part) in shown for part in ast.walk(value) if isinstance(part, (ast.Name, ast.Attribute))):
             self.mark(TOTAL, through)
 
     def annotated(self, node: ast.AnnAssign) -> None:
@@ -234,11 +235,9 @@ class Sketch:
         if isinstance(value, ast.Await):
             value = value.value
         if isinstance(value, ast.Call):
-            self.read(value)
+            through = arguments_of(self, value)
+            called(self, value, through)
             if not self._is_silent(value.func):
-                through = DEAD
-                for argument in (*value.args, *(k.value for k in value.keywords)):
-                    through |= self.read(argument)
                 self._handed(value.func, through)
         elif not isinstance(value, ast.Constant):
             self.read(value)

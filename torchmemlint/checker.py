@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
-import threading
 import traceback
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from torchmemlint.borrowed import Borrowed
 from torchmemlint.findings import Diagnostic, Finding, Fix, Location, Place, Related, Severity
 from torchmemlint.fixes import resolve
 from torchmemlint.flow.closing import ALL, events
@@ -24,27 +23,7 @@ FRAMES = 12_000  # of Python's stack: expressions within expressions, times func
 Subscription = tuple[Rule, str]
 
 
-_deep = threading.Lock()
-_deep_users = 0
-_limit = sys.getrecursionlimit()
-
-
-@contextlib.contextmanager
-def deep_stack() -> Iterator[None]:
-    """Room for questions that wait for each other. The old limit comes back when the last thread leaves."""
-    global _deep_users, _limit
-    with _deep:
-        _deep_users += 1
-        if _deep_users == 1:
-            _limit = sys.getrecursionlimit()
-            sys.setrecursionlimit(max(_limit, FRAMES))
-    try:
-        yield
-    finally:
-        with _deep:
-            _deep_users -= 1
-            if _deep_users == 0:
-                sys.setrecursionlimit(_limit)
+_frames = Borrowed(sys.getrecursionlimit, sys.setrecursionlimit, lambda limit: max(limit, FRAMES))
 
 
 class Checker:
@@ -67,7 +46,7 @@ class Checker:
 
     def diagnostics(self, path: str) -> list[Diagnostic]:
         """All findings in a file, before suppression; a crash in a rule or function is one of them (TML999)."""
-        with deep_stack():
+        with _frames.taken():
             return self._diagnostics(path)
 
     def _diagnostics(self, path: str) -> list[Diagnostic]:

@@ -11,15 +11,16 @@ import os
 import pickle
 import sys
 import tempfile
-import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from torchmemlint import layout
+from torchmemlint.borrowed import Borrowed
 from torchmemlint.config import Config
 from torchmemlint.discover import discover
 from torchmemlint.files import FileChecker, Indexed, Item, index, special
@@ -70,28 +71,12 @@ def _load(shared: bytes | str) -> FileChecker:
 
 
 CALM = 200_000, 20, 20  # thresholds of the collector
-_calm = threading.Lock()
-_calm_users = 0
-_thresholds = gc.get_threshold()
+_collector = Borrowed(gc.get_threshold, lambda thresholds: gc.set_threshold(*thresholds), lambda _: CALM)
 
 
-@contextlib.contextmanager
-def calm_gc() -> Iterator[None]:
-    """Few collections: trees make many objects and little garbage in cycles. The old thresholds come back when the
-    last thread leaves."""
-    global _calm_users, _thresholds
-    with _calm:
-        _calm_users += 1
-        if _calm_users == 1:
-            _thresholds = gc.get_threshold()
-            gc.set_threshold(*CALM)
-    try:
-        yield
-    finally:
-        with _calm:
-            _calm_users -= 1
-            if _calm_users == 0:
-                gc.set_threshold(*_thresholds)
+def calm_gc() -> AbstractContextManager[None]:
+    """Few collections: trees make many objects and little garbage in cycles."""
+    return _collector.taken()
 
 
 def default_jobs() -> int:

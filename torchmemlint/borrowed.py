@@ -1,0 +1,37 @@
+"""Settings of the whole process that one part changes for a while, perhaps in several threads at once."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Borrowed(Generic[T]):
+    """A setting with one value for all who borrow it. What it was before comes back when the last of them leaves."""
+
+    def __init__(self, get: Callable[[], T], put: Callable[[T], object], changed: Callable[[T], T]) -> None:
+        """`changed`: the value while it is borrowed, from the one before."""
+        self._get, self._put, self._changed = get, put, changed
+        self._lock = threading.Lock()
+        self._users = 0
+        self._before = get()
+
+    @contextlib.contextmanager
+    def taken(self) -> Iterator[None]:
+        """While the setting has the borrowed value."""
+        with self._lock:
+            self._users += 1
+            if self._users == 1:
+                self._before = self._get()
+                self._put(self._changed(self._before))
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                if self._users == 0:
+                    self._put(self._before)

@@ -90,17 +90,21 @@ class Questions:
             try:
                 value = self._find(waiting[-1])
             except _TooDeep as deep:
+                self._give_up()
                 self._far.add(deep.asked.key)
                 waiting.append(deep.asked)
                 continue
-            except BaseException:  # also one that came in the middle of a step
-                self._stack.clear()
-                self._path.clear()
-                self._open.clear()
+            except BaseException:
+                self._give_up()
                 raise
             waiting.pop()
             if not waiting:
                 return value
+
+    def _give_up(self) -> None:
+        """Forget what is half done: an error may come in the middle of a step, and must not change later answers."""
+        for unfinished in (self._stack, self._path, self._open, self._rounds, self._earlier):
+            unfinished.clear()
 
     def _find(self, asked: _Open) -> Any:
         """Answer an open question; close its circle if it is the head."""

@@ -12,6 +12,7 @@ import libcst as cst
 from torchmemlint.flow.debugging import few
 from torchmemlint.flow.graph import Argument, Mode, Op, Sink, closure, fact
 from torchmemlint.flow.keeping import holder_kind, outlives
+from torchmemlint.flow.lifetimes import callee_forwards
 from torchmemlint.flow.timeline import parts
 from torchmemlint.flow.values import Fact, Kind, Value
 from torchmemlint.flow.weights import REDUCING
@@ -52,7 +53,7 @@ def collected(flow: FunctionFlow, holder: Op) -> Iterator[Collected]:
         return
     for store in holder.stores:
         lasting = outlives(holder, store) if kind == "container" else bool(store.op.loops)
-        if store.how in COLLECTING and lasting and stays(store.value) and not written_out(flow, holder, store.op):
+        if store.how in COLLECTING and lasting and stays(flow, store.value) and not written_out(flow, holder, store.op):
             name = holder.path or store.op.path or _name(holder)
             yield Collected(store.op, store.value_node, name, over_data(holder, store.op), _end(flow, holder))
 
@@ -63,7 +64,7 @@ def collected_by_callee(flow: FunctionFlow, call: Op) -> Iterator[Collected]:
         fresh = holder is not None and bool(holder.value.defs) and all(d.loops == call.loops for d in holder.value.defs)
         if kept.how in COLLECTING and call.loops and accelerated(flow) and not fresh:
             for argument in arguments:
-                if stays(argument.value):
+                if stays(flow, argument.value):
                     yield Collected(call, None, _where(flow, kept.path, holder), over_data(None, call), End.UNKNOWN)
 
 
@@ -72,20 +73,22 @@ def accelerated(flow: FunctionFlow) -> bool:
     return not ACCELERATORS.isdisjoint(flow.unit.index.words)
 
 
-def stays(value: Value) -> bool:
+def stays(flow: FunctionFlow, value: Value) -> bool:
     """Is the value a result of a forward, at full size, without a graph, not known to be on the CPU?"""
     if value.kind in (Kind.HOST, Kind.MODULE, Kind.OPTIMIZER, Kind.FUNCTION) or fact(value) is not Fact.NO:
         return False
     if _small(value) or value.device == "cpu":
         return False
     makers = list(closure(value.defs, _through))
-    return any(map(_forwards, makers)) and not any(map(_reduces, value.defs))
+    return any(_forwards(flow, op) for op in makers) and not any(map(_reduces, value.defs))
 
 
-def _forwards(op: Op) -> bool:
-    """A forward without grad: a module's own, or a method of a module of the project that gives a tensor."""
+def _forwards(flow: FunctionFlow, op: Op) -> bool:
+    """A forward without grad: a module's own, or a method of a module of the project that runs one for a tensor."""
+    if op.mode is not Mode.OFF or op.name == "module":
+        return op.mode is Mode.OFF
     method = op.name == "call" and op.receiver is not None and op.receiver.kind is Kind.MODULE
-    return op.mode is Mode.OFF and (op.name == "module" or (method and op.value.kind is Kind.TENSOR))
+    return method and op.value.kind is Kind.TENSOR and callee_forwards(flow, op) is not None
 
 
 def _through(op: Op) -> list[Op]:

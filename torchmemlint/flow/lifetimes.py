@@ -162,12 +162,12 @@ def _trains_in(flow: FunctionFlow, loops: tuple[int, ...]) -> bool:
 
 
 def _computes(flow: FunctionFlow, peak: Op) -> bool:
-    return peak.name != "call" or _callee_forwards(flow, peak) is not None
+    return peak.name != "call" or callee_forwards(flow, peak) is not None
 
 
 def _evaluates(flow: FunctionFlow, call: Op) -> bool:
     """Does the called function run a forward without grad?"""
-    return _callee_forwards(flow, call) is Mode.OFF
+    return callee_forwards(flow, call) is Mode.OFF
 
 
 def applied_flow(flow: FunctionFlow, call: Op) -> FunctionFlow | None:
@@ -180,7 +180,7 @@ def applied_flow(flow: FunctionFlow, call: Op) -> FunctionFlow | None:
     return program.flow(info, [replace(plain(a.value), const=None) if a is not None else None for a in arguments])
 
 
-def _callee_forwards(flow: FunctionFlow, call: Op, depth: int = 2) -> Mode | None:
+def callee_forwards(flow: FunctionFlow, call: Op, depth: int = 2) -> Mode | None:
     """The grad mode of the first forward in a called project function; None where it runs none."""
     inner = applied_flow(flow, call)
     if inner is None:
@@ -188,7 +188,7 @@ def _callee_forwards(flow: FunctionFlow, call: Op, depth: int = 2) -> Mode | Non
     for op in inner.named("module", "call"):
         if op.name == "module":
             return op.mode
-        mode = _callee_forwards(inner, op, depth - 1) if depth else None
+        mode = callee_forwards(inner, op, depth - 1) if depth else None
         if mode is not None:
             return Mode.OFF if op.mode is Mode.OFF else mode
     return None

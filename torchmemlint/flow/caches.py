@@ -48,7 +48,7 @@ def cached(flow: FunctionFlow) -> Cached | None:
 
 def _described(flow: FunctionFlow, decorator: cst.Decorator, entries: int | None) -> Cached:
     project, info = flow.program.project, flow.info
-    owner = project.owner(info) if info.owner is not None else None
+    owner = project.owner(info)
     bound = owner is not None and "staticmethod" not in info.decorators and "classmethod" not in info.decorators
     return Cached(
         decorator,

@@ -68,7 +68,7 @@ class Callers:
     def _targets(self, info: FunctionInfo) -> set[tuple[str | None, str]]:
         """(file, callee) of the calls that may run it: its own, those of the method it overrides, its class's."""
         project = self.program.project
-        owner = project.owner(info) if info.owner else None
+        owner = project.owner(info)
         wanted: set[tuple[str | None, str]] = {(info.path, info.id)}
         if owner is None:
             return wanted

@@ -126,7 +126,7 @@ def still_held(flow: FunctionFlow, load: Loaded) -> tuple[Op, list[Op]] | None:
 def kept_attribute(flow: FunctionFlow, load: Loaded) -> Op | None:
     """The store that puts the whole checkpoint on `self`, where no other function of the project names the attribute;
     None where there is none."""
-    owner = flow.program.project.owner(flow.info) if flow.info.owner is not None else None
+    owner = flow.program.project.owner(flow.info)
     if owner is None:
         return None
     for store in (op for op in load.op.uses if op.name == "store" and (op.path or "").startswith("self.")):

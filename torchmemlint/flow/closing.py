@@ -84,7 +84,7 @@ def _evaluates(flow: FunctionFlow, op: Op, path: str | None) -> bool:
 def _made_in_eval(flow: FunctionFlow, path: str | None) -> bool:
     """Does the constructor put the object's module into eval mode, and no method of the class train?"""
     project = flow.program.project
-    owner = project.owner(flow.info) if flow.info.owner is not None else None
+    owner = project.owner(flow.info)
     init = project.method(owner, "__init__") if owner is not None and path is not None and "." in path else None
     made = flow.program.flow(init) if init is not None and "eval" in init.words else None
     if owner is None or made is None or path is None:

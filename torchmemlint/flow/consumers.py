@@ -194,7 +194,7 @@ def overwritten(source: Value) -> bool:
 
 def in_custom_function(flow: FunctionFlow, calls: int = DEPTH) -> bool:
     """Is the code part of an autograd.Function, or a helper that only such code calls? Nothing in it is recorded."""
-    owner = flow.program.project.owner(flow.info) if flow.info.owner is not None else None
+    owner = flow.program.project.owner(flow.info)
     if owner is not None:
         bases = flow.program.project.external_bases(owner)
         return any(base.endswith(("autograd.Function", "autograd.function.Function")) for base in bases)

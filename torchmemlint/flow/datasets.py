@@ -31,7 +31,7 @@ SEARCHED = 40  # functions looked through for loaders
 
 def dataset_class(program: Program, info: FunctionInfo) -> ClassInfo | None:
     """The data set class that a method belongs to; None for all others."""
-    owner = program.project.owner(info) if info.owner is not None else None
+    owner = program.project.owner(info)
     return owner if owner is not None and is_dataset(program, owner) else None
 
 
@@ -171,7 +171,7 @@ def _kept_as(op: Op) -> str | None:
 def _sliced_attribute(flow: FunctionFlow, op: Op) -> Op | None:
     """`self.data = data.to(device)` in a constructor; a method that serves items or batches indexes it."""
     path = _kept_as(op)
-    owner = flow.program.project.owner(flow.info) if flow.info.owner is not None else None
+    owner = flow.program.project.owner(flow.info)
     if owner is None or flow.info.name != "__init__" or path is None or not path.startswith("self."):
         return None
     for reader in _methods(flow.program, owner):

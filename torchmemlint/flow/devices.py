@@ -147,7 +147,7 @@ def _global(flow: FunctionFlow, path: str, depth: int) -> Fact | None:
 
 def _attribute(flow: FunctionFlow, path: str, depth: int) -> Fact:
     """`self.model`: by what the class's methods assign to it, and by where they move it."""
-    owner = flow.program.project.owner(flow.info) if flow.info.owner is not None else None
+    owner = flow.program.project.owner(flow.info)
     head, _, attribute = path.rpartition(".")
     if owner is None or not flow.info.parameters or head != flow.info.parameters[0].name:
         return Fact.MAYBE

@@ -41,7 +41,7 @@ class HolderClosed(Event):
     def in_module(self) -> bool:
         """Is the function a method of an nn.Module?"""
         program, info = self.function.program, self.function.info
-        owner = program.project.owner(info) if info.owner is not None else None
+        owner = program.project.owner(info)
         return owner is not None and program.project.is_module_class(owner) is Fact.YES
 
 

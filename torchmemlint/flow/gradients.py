@@ -181,7 +181,7 @@ def optimizers_in_reach(flow: FunctionFlow) -> Iterator[Owned]:
     if own:
         yield from own
         return
-    owner = flow.program.project.owner(flow.info) if flow.info.owner is not None else None
+    owner = flow.program.project.owner(flow.info)
     if owner is not None:
         functions = flow.program.project.files[owner.path].functions
         for key in owner.methods.values():

@@ -137,7 +137,7 @@ def repeated(flow: FunctionFlow, op: Op) -> str | None:
         return "loop"
     if not flow.info.name or _made_here(op):
         return None
-    owner = flow.program.project.owner(flow.info) if flow.info.owner is not None else None
+    owner = flow.program.project.owner(flow.info)
     if flow.info.name in STEPS and owner is not None and flow.program.project.is_module_class(owner) is Fact.YES:
         return "call"
     return "call" if _called_again(flow, op, 2) else None

@@ -199,7 +199,7 @@ class Program:
                 mode = MODES.get(self.effect(canonical) or "") or self._decorator_mode(info, decorator)
                 if mode is not None:
                     return mode
-        owner = self.project.owner(info) if info.owner is not None else None
+        owner = self.project.owner(info)
         for base in self.project.all_bases(owner) if owner is not None else ():
             mode = MODES.get(knowledge.framework_hook(base, info.name) or "")
             if mode is not None:
@@ -289,6 +289,6 @@ class Program:
 
     def returns_loss(self, info: FunctionInfo) -> bool:
         """Does the function's framework backpropagate what it returns?"""
-        owner = self.project.owner(info) if info.owner is not None else None
+        owner = self.project.owner(info)
         bases = self.project.all_bases(owner) if owner is not None else ()
         return any(knowledge.framework_hook(base, info.name) == "returns_loss" for base in bases)

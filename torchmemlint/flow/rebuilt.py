@@ -22,7 +22,7 @@ FILLED = frozenset({"ones", "full", "zeros", "eye", "arange", "linspace", "logsp
 
 def in_forward(flow: FunctionFlow, depth: int = 2) -> bool:
     """Is the function the forward of an nn.Module, or a method that only forwards of its class call?"""
-    owner = flow.program.project.owner(flow.info) if flow.info.owner is not None else None
+    owner = flow.program.project.owner(flow.info)
     if owner is None or flow.program.project.is_module_class(owner) is not Fact.YES:
         return False
     if flow.info.name == "forward" or depth == 0 or flow.info.name.startswith("__"):

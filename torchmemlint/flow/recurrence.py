@@ -137,8 +137,8 @@ def _cut_elsewhere(flow: FunctionFlow, holder: Op, own: Store) -> bool:
 def _same_family(flow: FunctionFlow, reader: FunctionInfo, holder: Op) -> bool:
     """May a method's `self.x` be the attribute of the holder's object? Not where the classes have nothing in common."""
     project = flow.program.project
-    mine = project.owner(flow.info) if flow.info.owner is not None else None
-    theirs = project.owner(reader) if reader.owner is not None else None
+    mine = project.owner(flow.info)
+    theirs = project.owner(reader)
     own = flow.parameters[0].path if flow.parameters else None
     if mine is None or theirs is None or (holder.path or "").partition(".")[0] != own or mine == theirs:
         return True

@@ -38,7 +38,7 @@ def scalar_like(flow: FunctionFlow, value: Value, node: cst.BaseExpression, dept
 def _attribute(flow: FunctionFlow, path: str, depth: int) -> bool:
     """`self.smoothing`: is all that the class's methods assign to it a number?"""
     head, _, name = path.rpartition(".")
-    owner = flow.program.project.owner(flow.info) if flow.info.owner is not None else None
+    owner = flow.program.project.owner(flow.info)
     if owner is None or not flow.info.parameters or head != flow.info.parameters[0].name:
         return False
     found = False

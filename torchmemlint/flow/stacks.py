@@ -64,7 +64,7 @@ def checkpointed(flow: FunctionFlow) -> bool:
     project = flow.program.project
     if any(project.mentions(word) for word in SWITCHES):
         return True
-    owner = project.owner(flow.info) if flow.info.owner is not None else None
+    owner = project.owner(flow.info)
     functions = project.files[flow.info.path].functions
     methods = [functions[key] for key in owner.methods.values() if key in functions] if owner is not None else []
     return any("checkpoint" in info.words for info in (flow.info, *methods))

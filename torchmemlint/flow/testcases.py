@@ -17,7 +17,7 @@ def in_test(flow: FunctionFlow) -> bool:
     info, project = flow.info, flow.program.project
     stem = PurePath(info.path).stem
     collected = stem.startswith("test_") or stem.endswith("_test")
-    owner = project.owner(info) if info.owner is not None else None
+    owner = project.owner(info)
     if owner is None:
         return collected and bool(info.name)
     family = [owner, *project.subclasses(owner)]

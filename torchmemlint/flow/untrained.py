@@ -107,7 +107,7 @@ def _off(op: Op) -> bool:
 
 def _in_class(flow: FunctionFlow, path: str) -> list[Op]:
     """The switches of an attribute in the other methods of the class."""
-    owner = flow.program.project.owner(flow.info) if flow.info.owner is not None else None
+    owner = flow.program.project.owner(flow.info)
     if owner is None:
         return []
     found = []

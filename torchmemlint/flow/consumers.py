@@ -105,7 +105,7 @@ def _into(flow: FunctionFlow, current: Op, call: Op, depth: int) -> Iterator[tup
     if call.name == "module":
         info = flow.program.method(call.callee, "forward")
     else:
-        info = flow.program.function(f"{call.target}|{call.callee}")
+        info = flow.program.called(call)
     inner = flow.program.flow(info) if info is not None and depth > 0 else None
     if info is None or inner is None:
         yield None

@@ -14,7 +14,7 @@ from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.graph import Op, closure
 from torchmemlint.flow.layout import index_kind
 from torchmemlint.flow.lean import children
-from torchmemlint.flow.optimizers import callee, callee_info
+from torchmemlint.flow.optimizers import callee
 from torchmemlint.flow.patterns import number
 from torchmemlint.flow.values import Fact, Kind, Value, replace
 from torchmemlint.knowledge import training
@@ -248,7 +248,7 @@ def _sliced_below(flow: FunctionFlow, op: Op) -> Op | None:
 def _parameter_sliced(flow: FunctionFlow, argument: Op) -> Op | None:
     """Does the called function slice that argument in a loop, or hand it on in one?"""
     for call in argument.uses:
-        info = callee_info(flow, call)
+        info = flow.program.called(call)
         inner = flow.program.flow(info) if info is not None else None
         if inner is None:
             continue

@@ -173,7 +173,7 @@ def _evaluates(flow: FunctionFlow, call: Op) -> bool:
 def applied_flow(flow: FunctionFlow, call: Op) -> FunctionFlow | None:
     """The interpretation of a called project function that the call's own summary was taken from."""
     program = flow.program
-    info = program.function(f"{call.target}|{call.callee}")
+    info = program.called(call)
     if info is None:
         return None
     arguments = program.callers.bound(info, call)

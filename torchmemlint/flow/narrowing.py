@@ -91,7 +91,7 @@ def _base(op: Op) -> Op | None:
 def _returned(flow: FunctionFlow, call: Op, depth: int) -> Narrowed | None:
     """What a called project function returns; a part of its parameter is a part of the argument."""
     program = flow.program
-    info = program.function(f"{call.target}|{call.callee}")
+    info = program.called(call)
     inner = program.flow(info) if info is not None else None
     returns = inner.named("return") if inner is not None else []
     found = [_of_parameter(inner, op.value, op, depth) for op in returns] if inner is not None else []

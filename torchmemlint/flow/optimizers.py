@@ -16,7 +16,6 @@ from torchmemlint.knowledge import training
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
-    from torchmemlint.index.model import FunctionInfo
 
 CAPTURES = frozenset({"torch.cuda.graph", "torch.cuda.graphs.graph", "torch.cuda.make_graphed_callables"})
 GROUPS = ".param_groups"
@@ -24,15 +23,9 @@ DEPTH = 3  # calls into calls that are looked through
 FORWARDS = frozenset({"module", "call", "?call", "custom"})
 
 
-def callee_info(flow: FunctionFlow, op: Op) -> FunctionInfo | None:
-    """The project function that a "call" operation calls."""
-    file = flow.program.project.files.get(op.target or "")
-    return file.functions.get(op.callee or "") if file is not None else None
-
-
 def callee(flow: FunctionFlow, op: Op) -> FunctionFlow | None:
-    """Its interpretation."""
-    info = callee_info(flow, op) if op.name == "call" else None
+    """The interpretation of the project function that a "call" operation calls."""
+    info = flow.program.called(op) if op.name == "call" else None
     return flow.program.flow(info) if info is not None else None
 
 

@@ -12,7 +12,7 @@ from torchmemlint import knowledge, source
 from torchmemlint.flow.callers import Callers
 from torchmemlint.flow.classes import Classes
 from torchmemlint.flow.function import Assumption, FunctionFlow, interpret
-from torchmemlint.flow.graph import Argument, Mode
+from torchmemlint.flow.graph import Argument, Mode, Op
 from torchmemlint.flow.questions import Questions
 from torchmemlint.flow.summary import Summary, plain
 from torchmemlint.flow.types import annotation_value
@@ -63,6 +63,10 @@ class Program:
         """The function of that key."""
         info = self._infos.get(key or "")
         return info if isinstance(info, FunctionInfo) else None
+
+    def called(self, op: Op) -> FunctionInfo | None:
+        """The function of the project that the operation calls."""
+        return self.function(f"{op.target}|{op.callee}")
 
     def class_(self, key: str | None) -> ClassInfo | None:
         """The class of that key."""
@@ -219,7 +223,7 @@ class Program:
     def entered_mode(self, value: Value) -> Mode | None:
         """The grad mode inside `with value:` for a context manager of the project."""
         for op in value.defs:
-            made = self.function(f"{op.target}|{op.callee}") if op.name == "call" else None
+            made = self.called(op) if op.name == "call" else None
             inner = self.summary(made, ()) if made is not None and made.is_generator else None
             if inner is not None and inner.yield_mode is not Mode.ENTERED:
                 return inner.yield_mode

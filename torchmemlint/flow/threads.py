@@ -119,7 +119,7 @@ def _records(flow: FunctionFlow, op: Op, depth: int) -> bool:
     if op.name == "module":
         return op.receiver is not None and op.receiver.trainable is not Fact.NO
     program = flow.program
-    info = program.function(f"{op.target}|{op.callee}")
+    info = program.called(op)
     if info is None or not depth or program.entry_mode(info) is Mode.OFF:
         return False
     inner = program.flow(info, program.callers.context(info)) or program.flow(info)

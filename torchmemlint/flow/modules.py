@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import libcst as cst
 
 from torchmemlint.flow import project_calls, strides
 from torchmemlint.flow.frame import Frame, dotted
 from torchmemlint.flow.graph import Argument, Mode, Op
-from torchmemlint.flow.values import HOST, Fact, Kind, Value, replace
+from torchmemlint.flow.values import HOST, Fact, Kind, Value, mapped, replace
 
 SELF = frozenset("to cuda cpu half float double bfloat16 eval train requires_grad_ share_memory type apply".split())
 RECURRENT = frozenset({"LSTM", "GRU", "RNN", "LSTMCell"})
@@ -39,22 +37,14 @@ def _with_graph(value: Value, graph: Fact, params: frozenset[int]) -> Value:
     """The value and its members with this graph where they had one."""
     if value.graph is Fact.NO and not value.params:
         return value
-    return _mapped(replace(value, graph=graph, params=params), lambda v: _with_graph(v, graph, params))
+    return mapped(replace(value, graph=graph, params=params), lambda v: _with_graph(v, graph, params))
 
 
 def _surely(value: Value) -> Value:
     """What a trainable module returns carries its graph, unless its forward is known to return something else."""
     if value.graph is Fact.MAYBE and value.kind in (Kind.TENSOR, Kind.UNKNOWN, Kind.CONTAINER):
         value = replace(value, graph=Fact.YES)
-    return _mapped(value, _surely)
-
-
-def _mapped(value: Value, change: Callable[[Value], Value]) -> Value:
-    if isinstance(value.elements, tuple):
-        return replace(value, elements=tuple(change(e) for e in value.elements))
-    if isinstance(value.elements, dict):
-        return replace(value, elements={k: change(e) for k, e in value.elements.items()})
-    return value
+    return mapped(value, _surely)
 
 
 def _external_result(f: Frame, callee: Value, args: list[Argument]) -> Value:
@@ -94,7 +84,7 @@ def _finish(f: Frame, node: cst.Call, callee: Value, args: list[Argument], value
         )
         op.value = replace(op.value, elements=parts)
     else:
-        op.value = _mapped(op.value, lambda e: e if e.graph is Fact.NO and not e.params else replace(e, defs=(op,)))
+        op.value = mapped(op.value, lambda e: e if e.graph is Fact.NO and not e.params else replace(e, defs=(op,)))
     return op.value
 
 

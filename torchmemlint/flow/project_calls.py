@@ -13,7 +13,7 @@ from torchmemlint.flow.frame import INLINE_DEPTH, Closure, Frame, dotted
 from torchmemlint.flow.graph import Argument, Mode, Op, proven
 from torchmemlint.flow.holders import holders_of, outliving
 from torchmemlint.flow.summary import Summary
-from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, join, replace
+from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, join, mapped, replace
 from torchmemlint.index.model import ClassInfo, FunctionInfo
 
 
@@ -167,17 +167,11 @@ def _at(bound: list[Argument | None], position: int) -> Argument | None:
 
 def _owned(value: Value, op: Op) -> Value:
     """Members of a returned tuple or dict are made by the call too."""
-    if isinstance(value.elements, tuple):
-        return replace(value, elements=tuple(_made(e, op) for e in value.elements))
-    if isinstance(value.elements, dict):
-        return replace(value, elements={k: _made(e, op) for k, e in value.elements.items()})
-    return value
+    return mapped(value, lambda e: replace(e, defs=(op,)) if _may_carry(e) else e)
 
 
-def _made(value: Value, op: Op) -> Value:
-    return (
-        value if value.kind is Kind.HOST or value.graph is Fact.NO and not value.params else replace(value, defs=(op,))
-    )
+def _may_carry(value: Value) -> bool:
+    return value.kind is not Kind.HOST and (value.graph is not Fact.NO or bool(value.params))
 
 
 def _argument(f: Frame, summary: Summary, position: int, bound: Argument | None) -> Op | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchmemlint.findings import Place
 from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, proven, sinks
-from torchmemlint.flow.values import HOST, Fact, Kind, Value, join, replace
+from torchmemlint.flow.values import HOST, Fact, Kind, Value, join, mapped, replace
 
 if TYPE_CHECKING:
     from torchmemlint.flow.frame import Frame
@@ -88,23 +88,13 @@ def _result(f: Frame, info: FunctionInfo) -> Value:
 
 def _proven(value: Value) -> Value:
     """The value, attached where a backward call in the function proves it."""
-    elements = value.elements
-    if isinstance(elements, tuple):
-        elements = tuple(_proven(e) for e in elements)
-    elif isinstance(elements, dict):
-        elements = {k: _proven(e) for k, e in elements.items()}
-    return replace(value, elements=elements, graph=Fact.YES if proven(value) else value.graph)
+    return replace(mapped(value, _proven), graph=Fact.YES if proven(value) else value.graph)
 
 
 def plain(value: Value) -> Value:
     """The value without references to the operations that made it."""
-    elements = value.elements
-    if isinstance(elements, tuple):
-        elements = tuple(plain(e) for e in elements)
-    elif isinstance(elements, dict):
-        elements = {k: plain(e) for k, e in elements.items()}
     given = tuple(Argument(a.name, plain(a.value), a.node) for a in value.given)
-    return replace(value, defs=(), shares=(), elements=elements, given=given)
+    return replace(mapped(value, plain), defs=(), shares=(), given=given)
 
 
 def _kept(f: Frame, names: list[str]) -> list[Kept]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import TYPE_CHECKING, Any
@@ -92,6 +93,15 @@ def replace(value: Value, **changes: Any) -> Value:
     fields.update(value.__dict__)
     fields.update(changes)
     return new
+
+
+def mapped(value: Value, change: Callable[[Value], Value]) -> Value:
+    """The value with each of its known members changed."""
+    if isinstance(value.elements, tuple):
+        return replace(value, elements=tuple(change(e) for e in value.elements))
+    if isinstance(value.elements, dict):
+        return replace(value, elements={k: change(e) for k, e in value.elements.items()})
+    return value
 
 
 UNKNOWN = Value()

@@ -12,8 +12,8 @@ import libcst as cst
 from torchmemlint.flow.debugging import few
 from torchmemlint.flow.graph import Argument, Mode, Op, Sink, closure, fact
 from torchmemlint.flow.keeping import holder_kind, outlives
+from torchmemlint.flow.lean import walk
 from torchmemlint.flow.lifetimes import callee_forwards
-from torchmemlint.flow.timeline import parts
 from torchmemlint.flow.values import Fact, Kind, Value
 from torchmemlint.flow.weights import REDUCING
 
@@ -122,17 +122,8 @@ def _is_called(member: Op) -> bool:
 def written_out(flow: FunctionFlow, holder: Op, op: Op) -> bool:
     """Do all loops between holder and store run a small number of times that is written down?"""
     loops = op.loops[len(holder.loops) :]
-    nodes = {flow.frame.number(n): n for n in _loop_nodes(flow)}
+    nodes = {flow.frame.number(n): n for n in walk(flow.node) if isinstance(n, (cst.For, cst.While, cst.CompFor))}
     return bool(loops) and all(loop in nodes and few(nodes[loop]) for loop in loops)
-
-
-def _loop_nodes(flow: FunctionFlow) -> Iterator[cst.CSTNode]:
-    todo: list[cst.CSTNode] = [flow.node]
-    while todo:
-        node = todo.pop()
-        if isinstance(node, (cst.For, cst.While, cst.CompFor)):
-            yield node
-        todo.extend(parts(node))
 
 
 def _name(holder: Op) -> str:

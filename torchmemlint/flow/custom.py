@@ -12,7 +12,7 @@ import libcst as cst
 from torchmemlint import knowledge
 from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.graph import Op, Store, closure
-from torchmemlint.flow.lean import children
+from torchmemlint.flow.lean import walk
 from torchmemlint.flow.values import Kind, Value
 
 if TYPE_CHECKING:
@@ -151,14 +151,11 @@ def reads(backward: FunctionFlow, attribute: str) -> list[cst.Attribute] | None:
     """All places where the backward reads `ctx.<attribute>`; None where it also writes or deletes it."""
     context = backward.info.parameters[0].name if backward.info.parameters else ""
     found: list[cst.Attribute] = []
-    todo: list[cst.CSTNode] = [backward.node]
-    while todo:
-        node = todo.pop()
+    for node in walk(backward.node):
         if isinstance(node, (cst.Del, cst.AssignTarget, cst.AugAssign)) and _names(node, context, attribute):
             return None
         if isinstance(node, cst.Attribute) and dotted(node) == f"{context}.{attribute}":
             found.append(node)
-        todo.extend(children(node))
     return found
 
 

@@ -13,7 +13,7 @@ from torchmemlint.flow.devices import CHOSEN, CUDA, placed_on
 from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.graph import Op, closure
 from torchmemlint.flow.layout import index_kind
-from torchmemlint.flow.lean import children
+from torchmemlint.flow.lean import walk
 from torchmemlint.flow.optimizers import callee
 from torchmemlint.flow.patterns import number
 from torchmemlint.flow.values import Fact, Kind, Value, replace
@@ -84,13 +84,9 @@ def lambda_collating(flow: FunctionFlow, op: Op) -> Fact | None:
     """Is the operation in a lambda that a DataLoader of the function collates with, in worker processes?"""
     for made in flow.named("construct"):
         given = made.argument(None, "collate_fn") if made.value.kind is Kind.LOADER else None
-        if given is not None and isinstance(given.node, cst.Lambda) and _inside(op.node, given.node.body):
+        if given is not None and isinstance(given.node, cst.Lambda) and op.node in walk(given.node.body):
             return workers_of(made)
     return None
-
-
-def _inside(node: cst.CSTNode, root: cst.CSTNode) -> bool:
-    return node is root or any(_inside(node, child) for child in children(root))
 
 
 def _feeds(op: Op, key: str) -> bool:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchmemlint.flow.graph import Op
-from torchmemlint.flow.timeline import parts
+from torchmemlint.flow.lean import walk
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
@@ -29,8 +28,8 @@ def profiled_loop(flow: FunctionFlow, op: Op) -> Op | None:
     block = op.statement
     if not isinstance(block, cst.With) or all(item.item is not op.node for item in block.items):
         return None
-    loops = [node for node in _nodes(block.body) if isinstance(node, (cst.For, cst.While)) and not few(node)]
-    inside = {id(node) for loop in loops for node in _nodes(loop)}
+    loops = [node for node in walk(block.body) if isinstance(node, (cst.For, cst.While)) and not few(node)]
+    inside = {id(node) for loop in loops for node in walk(loop)}
     return next((o for o in flow.named("module", "backward", "step", "call") if id(o.node) in inside), None)
 
 
@@ -50,11 +49,3 @@ def few(loop: cst.CSTNode) -> bool:
     counts = [a.value for a in loop.iter.args]
     literal = all(isinstance(c, cst.Integer) and len(c.value) < 6 and int(c.value, 0) <= FEW for c in counts)
     return loop.iter.func.value == "range" and literal
-
-
-def _nodes(root: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    todo = [root]
-    while todo:
-        node = todo.pop()
-        yield node
-        todo.extend(parts(node))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchmemlint.flow.lean import children
+from torchmemlint.flow.lean import children, walk
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
@@ -17,7 +17,7 @@ Line = cst.SimpleStatementLine
 
 def statement(flow: FunctionFlow, node: cst.CSTNode) -> Line | None:
     """The line of small statements that `node` is part of; None for a condition or a header."""
-    return next((line for line in lines(flow) if _contains(line, node)), None)
+    return next((line for line in lines(flow) if node in walk(line)), None)
 
 
 def lines(flow: FunctionFlow) -> Iterator[Line]:
@@ -47,13 +47,9 @@ def _blocks(node: cst.CSTNode) -> Iterator[list[cst.CSTNode]]:
             yield from _blocks(child)
 
 
-def _contains(outer: cst.CSTNode, node: cst.CSTNode) -> bool:
-    return outer is node or any(_contains(child, node) for child in children(outer))
-
-
 def loop_around(flow: FunctionFlow, node: cst.CSTNode) -> cst.For | cst.While | None:
     """The innermost loop statement whose body holds `node`."""
-    return next((loop for loop in _loops(flow.node) if _contains(loop.body, node)), None)
+    return next((loop for loop in _loops(flow.node) if node in walk(loop.body)), None)
 
 
 def _loops(node: cst.CSTNode) -> Iterator[cst.For | cst.While]:

@@ -10,7 +10,7 @@ import libcst as cst
 
 from torchmemlint.flow.exceptions import works
 from torchmemlint.flow.graph import Argument, Op, Sink, closure
-from torchmemlint.flow.lean import children
+from torchmemlint.flow.lean import walk
 from torchmemlint.flow.values import Fact, Kind, Value
 
 if TYPE_CHECKING:
@@ -198,16 +198,8 @@ def _called_again(flow: FunctionFlow, op: Op, depth: int) -> bool:
 
 def captures(flow: FunctionFlow, nested: Closure, makers: tuple[Op, ...]) -> bool:
     """Does the nested function use, as a free variable, what these operations made?"""
-    inside = set(_nodes(nested.node))
+    inside = set(walk(nested.node))
     return any(user.node in inside and user.depth > 0 for maker in makers for user in maker.uses)
-
-
-def _nodes(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    todo = [node]
-    while todo:
-        current = todo.pop()
-        yield current
-        todo.extend(children(current))
 
 
 def own_tensor(registration: Registration) -> bool:
@@ -239,7 +231,7 @@ def cycle(registration: Registration) -> bool:
 
 
 def _reads(flow: FunctionFlow, nested: Closure, prefix: str) -> bool:
-    inside = set(_nodes(nested.node))
+    inside = set(walk(nested.node))
     return any(op.node in inside and (op.path or "").startswith(prefix) for op in flow.ops)
 
 

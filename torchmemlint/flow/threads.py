@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from torchmemlint.flow.dispatch import invoke
 from torchmemlint.flow.graph import Argument, Mode, Op, closure
 from torchmemlint.flow.holders import element_of
-from torchmemlint.flow.lean import children
+from torchmemlint.flow.lean import walk
 from torchmemlint.flow.values import Fact, Kind, Value
 
 if TYPE_CHECKING:
@@ -101,15 +101,8 @@ def _hands_over(op: Op) -> bool:
 
 def _nodes(flow: FunctionFlow, op: Op) -> set[int]:
     """The nodes of the nested functions and lambdas that are handed over."""
-    found: set[int] = set()
-    todo = [c.node for a in op.arguments if (c := flow.frame.closures.get(a.value.const)) is not None]
-    for root in todo:
-        rest: list[cst.CSTNode] = [root]
-        while rest:
-            node = rest.pop()
-            found.add(id(node))
-            rest.extend(children(node))
-    return found
+    roots = [c.node for a in op.arguments if (c := flow.frame.closures.get(a.value.const)) is not None]
+    return {id(node) for root in roots for node in walk(root)}
 
 
 def _records(flow: FunctionFlow, op: Op, depth: int) -> bool:

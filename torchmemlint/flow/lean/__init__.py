@@ -16,10 +16,10 @@ import libcst as cst
 
 from torchmemlint.flow.lean import definitions, expressions, statements  # the converters fill the table
 from torchmemlint.flow.lean.build import Text, Unconvertible, maker
-from torchmemlint.flow.lean.fields import children, fields, same_code
+from torchmemlint.flow.lean.fields import children, fields, same_code, walk
 from torchmemlint.flow.lean.twins import Mismatch, twins
 
-__all__ = ["Lean", "Mismatch", "children", "fields", "parse", "same_code", "twins"]
+__all__ = ["Lean", "Mismatch", "children", "fields", "parse", "same_code", "twins", "walk"]
 
 HANDLERS = (definitions, expressions, statements)
 # Form feeds, which libcst drops; and lines joined behind a colon or semicolon, where rows no longer tell lines apart.

@@ -73,6 +73,15 @@ def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
             yield from value
 
 
+def walk(root: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """A node and all nodes under it."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(children(node))
+
+
 def same_code(first: cst.CSTNode, second: cst.CSTNode) -> bool:
     """Are two pieces of code the same but for their spelling?"""
     if type(first) is not type(second):

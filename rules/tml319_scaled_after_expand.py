@@ -7,14 +7,12 @@ import libcst as cst
 from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.graph import Op
-from torchmemlint.flow.layout import index_kind, units
+from torchmemlint.flow.layout import EXPANDING, index_kind, units
 from torchmemlint.flow.patterns import bare, dimension, input_of, is_module, maker, nodes, only_reader, operands, sign
 from torchmemlint.flow.scalars import scalar_like
 from torchmemlint.index.marks import SLICES
 
 from ._copies import shown
-
-EXPANDING = frozenset({"expand", "expand_as", "broadcast_to"})
 
 
 class ScaledAfterExpand(Rule):

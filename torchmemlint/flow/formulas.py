@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from torchmemlint.flow.graph import Op
-from torchmemlint.flow.norms import layer_norm, rms_norm
+from torchmemlint.flow.norms import VIEWS, layer_norm, rms_norm
 from torchmemlint.flow.patterns import (
     argument_of,
     back,
@@ -25,7 +25,6 @@ from torchmemlint.flow.patterns import (
 )
 from torchmemlint.flow.values import Fact, Kind, Value
 
-VIEWS = frozenset({"view", "reshape", "unsqueeze"})
 SHRINKING = frozenset({"sum", "mean", "norm", "logsumexp", "amax", "amin", "prod", "var", "std"})
 
 

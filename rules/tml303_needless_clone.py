@@ -26,8 +26,6 @@ DTYPES = {
     "short": "int16",
     "byte": "uint8",
 }
-WRAPS = frozenset({"torch.from_numpy", "torch.as_tensor", "torch.asarray", "torch.frombuffer"})
-"""They may share the memory of what they are made from."""
 MOVES = {"cpu": '"cpu"', "cuda": '"cuda"'}
 
 
@@ -117,13 +115,7 @@ class NeedlessClone(Rule):
         op, made = event.op, maker(source)
         if made is None or made.consumers != [op] or any(u.name == "bind" for u in made.uses) or made.loops != op.loops:
             return None
-        if (
-            not is_fresh(made)
-            or made.name == "host"
-            or made.name in WRAPS
-            or made.receiver is None
-            and not made.arguments
-        ):
+        if not is_fresh(made) or made.name == "host" or made.receiver is None and not made.arguments:
             return None
         if written(op, source) and source.graph is not Fact.NO or _leaf_wanted(op):
             return None

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.fixes import Plan, replace, spell
@@ -11,9 +10,6 @@ from torchmemlint.flow.patterns import input_of, is_module, maker, nodes, number
 from torchmemlint.flow.values import Value
 
 from ._copies import shown
-
-if TYPE_CHECKING:
-    pass
 
 MAX_GUARD = 1e-4
 

@@ -10,7 +10,7 @@ import libcst as cst
 from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.graph import Argument, Op
 from torchmemlint.flow.lean import same_code
-from torchmemlint.flow.patterns import bare, maker, method_arguments, number
+from torchmemlint.flow.patterns import bare, maker, number
 from torchmemlint.flow.values import Kind, Value
 
 DEPTH = 8  # how far back the makers of a view are followed
@@ -63,7 +63,7 @@ def units(value: Value, depth: int = DEPTH) -> Units:
     if name == "unsqueeze":
         return _unsqueezed(op, depth)
     if name in ("view", "reshape") or name in FACTORIES:
-        return _shaped(method_arguments(op) if name in ("view", "reshape") else op.arguments)
+        return _shaped(op.arguments)
     if name in ("permute", "transpose", "swapaxes"):
         return _turned(op, depth)
     if name in SAME_SHAPE or op.name in ("arith", "?call") and _scaled(op):
@@ -118,7 +118,7 @@ def _turned(op: Op, depth: int) -> Units:
 
 
 def _unsqueezed(op: Op, depth: int) -> Units:
-    arguments = method_arguments(op)
+    arguments = op.arguments
     dim = number(arguments[0].node) if arguments else None
     if not isinstance(dim, int) or op.receiver is None:
         return NONE
@@ -162,7 +162,7 @@ def sizes(arguments: Sequence[Argument]) -> list[cst.BaseExpression | cst.Starre
 
 
 def _kept(op: Op) -> Units:
-    dims = [a for a in method_arguments(op) if a.name in (None, "dim")]
+    dims = [a for a in op.arguments if a.name in (None, "dim")]
     node = dims[0].node if dims else None
     nodes = [e.value for e in node.elements] if isinstance(node, (cst.Tuple, cst.List)) else [node]
     given = [number(n) for n in nodes]

@@ -49,7 +49,7 @@ def narrowed(flow: FunctionFlow, value: Value, depth: int = 6) -> Narrowed | Non
         return Narrowed(inner.view, inner.base, inner.share, True) if inner is not None else None
     if op.name in ALIASES and op.receiver is not None:
         return narrowed(flow, op.receiver, depth - 1)
-    if op.name == "call" and depth:
+    if op.name == "call":
         return _returned(flow, op, depth)
     share = _share(op)
     base = _base(op)

@@ -156,14 +156,6 @@ def is_criterion(op: Op) -> bool:
     return fact is not None and fact.parameters == "no"
 
 
-def step_of(flow: FunctionFlow, backward: Op) -> Op | None:
-    """The first optimizer step behind a backward call, in its loop."""
-    for op in flow.named("step"):
-        if op.order > backward.order and is_step(op) and op.loops[: len(backward.loops)] == backward.loops:
-            return op
-    return None
-
-
 def optimizer_path(flow: FunctionFlow, step: Op) -> str | None:
     """The name of the optimizer that a step applies: the receiver, or the scaler's argument."""
     from torchmemlint.flow.frame import dotted

@@ -10,7 +10,7 @@ import libcst as cst
 
 from torchmemlint import knowledge
 from torchmemlint.flow.frame import dotted
-from torchmemlint.flow.graph import Argument, Op
+from torchmemlint.flow.graph import Op
 from torchmemlint.flow.lean import same_code
 from torchmemlint.flow.values import Kind, Value
 
@@ -52,7 +52,6 @@ METHOD_SIGNS = {
     "mul_": "*",
     "div_": "/",
 }
-CASTS = frozenset({"to", "type", "type_as", "float", "double", "half", "bfloat16"})
 ARITHMETIC = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "**": operator.pow}
 MAX_POWER = 64
 FUNCTIONS = {"sqrt": math.sqrt, "log": math.log, "exp": math.exp}
@@ -73,21 +72,11 @@ def maker(value: Value) -> Op | None:
     return value.defs[0] if len(value.defs) == 1 else None
 
 
-def argument_maker(argument: Argument | None) -> Op | None:
-    """The one operation that made an argument's value."""
-    return maker(argument.value) if argument is not None else None
-
-
 def operands(op: Op) -> list[Value]:
     """Receiver and arguments in order, keywords last."""
     first = [op.receiver] if op.receiver is not None else []
     plain = [a.value for a in op.arguments if a.name is None]
     return [*first, *plain, *(a.value for a in op.arguments if a.name is not None)]
-
-
-def method_arguments(op: Op) -> list[Argument]:
-    """The arguments besides the tensor itself."""
-    return op.arguments
 
 
 def nodes(op: Op) -> list[cst.BaseExpression]:
@@ -203,11 +192,6 @@ def back(value: Value, names: frozenset[str]) -> Op | None:
             return op
         op = maker(op.receiver)
     return op
-
-
-def same(a: Value, b: Value) -> bool:
-    """Are both surely the same tensor?"""
-    return bool(a.defs) and a.defs == b.defs and len(a.defs) == 1
 
 
 def is_module(op: Op, *names: str) -> bool:

@@ -12,6 +12,7 @@ from torchmemlint.fixes import Plan, call_method, combine
 from torchmemlint.flow.events import HolderClosed
 from torchmemlint.flow.graph import Sink, Store, closure, fact, freed, origin
 from torchmemlint.flow.keeping import whole_buffer
+from torchmemlint.flow.patterns import alone
 from torchmemlint.flow.values import Fact, Kind, Value
 
 NEEDED = frozenset({Sink.BACKWARD})
@@ -123,8 +124,7 @@ def _used_besides(store: Store) -> bool:
     op = store.op
     if op.name not in ("call", "module"):
         return False
-    alone = isinstance(op.statement, cst.Expr) and op.statement.value is op.node
-    return store.value.kind is Kind.CONTAINER or not (alone or fact(op.value) is Fact.NO)
+    return store.value.kind is Kind.CONTAINER or not (alone(op) or fact(op.value) is Fact.NO)
 
 
 def _attached_nodes(node: cst.BaseExpression, value: Value) -> list[cst.BaseExpression]:

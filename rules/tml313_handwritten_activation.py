@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.fixes import Plan, replace, spell
-from torchmemlint.flow.consumers import in_custom_function
+from torchmemlint.flow.custom import in_custom_function
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.formulas import Formula, formula, reduced
 from torchmemlint.flow.graph import Op

@@ -7,8 +7,8 @@ from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.flow.consumers import reading
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.graph import Op
-from torchmemlint.flow.onehot import CASTS, CONSTANTS, VIEWS, makes_one_hot
-from torchmemlint.flow.patterns import back, bare, is_module, sign
+from torchmemlint.flow.onehot import CASTS, VIEWS, makes_one_hot, scattered
+from torchmemlint.flow.patterns import bare, is_module, sign
 from torchmemlint.flow.scalars import scalar_like
 
 LOSSES = ("CrossEntropyLoss", "KLDivLoss", "BCELoss", "BCEWithLogitsLoss", "MSELoss", "SmoothL1Loss")
@@ -60,11 +60,8 @@ class DenseTarget(Rule):
 
 def _smoothed(event: OpClosed, op: Op) -> bool:
     """`full_like(logits, a).scatter_(1, y, b)` with two numbers."""
-    value = op.argument(2, "value") or op.argument(2, "src")
-    if bare(op) not in ("scatter_", "scatter") or op.receiver is None or value is None:
-        return False
-    base = back(op.receiver, CASTS | {"fill_", "clone"})
-    return base is not None and bare(base) in CONSTANTS and scalar_like(event.function, value.value, value.node)
+    found = scattered(op)
+    return found is not None and scalar_like(event.function, found[1].value, found[1].node)
 
 
 def _readers(event: OpClosed, op: Op) -> list[Op]:

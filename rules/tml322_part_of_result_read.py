@@ -8,7 +8,8 @@ from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.graph import Op
 from torchmemlint.flow.layout import index_kind
-from torchmemlint.flow.patterns import bare, dimension, maker, number, only_reader
+from torchmemlint.flow.patterns import bare, dimension, maker, number, only_reader, text_of
+from torchmemlint.flow.weights import filled_in_loop
 
 NORMS = frozenset({"norm", "linalg.norm", "linalg.vector_norm"})
 GATHERED = frozenset({"literal.list", "comprehension"})
@@ -59,13 +60,10 @@ class PartOfResultRead(Rule):
     @on(OpClosed, "torch.stack")
     def stacked(self, event: OpClosed) -> Iterator[Finding]:
         """`torch.stack([net(x) for net in nets]).mean(0)`"""
-        op = event.op
-        made = maker(op.receiver) if op.receiver is not None else None
-        user = only_reader(op)
-        if made is None or made.name not in GATHERED or user is None or bare(user) not in ("mean", "sum"):
+        op, user = event.op, only_reader(event.op)
+        if user is None or bare(user) not in ("mean", "sum") or not _gathers(op):
             return
-        many = [s for s in made.stores if len(s.op.loops) > len(op.loops)]
-        if many and made.consumers == [op] and dimension(op) in (None, 0) and dimension(user) == 0:
+        if dimension(op) in (None, 0) and dimension(user) == 0:
             what = (
                 f"every result is held, and copied once more by the stack, only for their {bare(user)}: a running "
                 "total holds one"
@@ -75,13 +73,8 @@ class PartOfResultRead(Rule):
     @on(OpClosed, "torch.cat")
     def joined(self, event: OpClosed) -> Iterator[Finding]:
         """`torch.cat([p.grad.view(-1) for p in net.parameters()]).norm()`"""
-        op = event.op
-        made = maker(op.receiver) if op.receiver is not None else None
-        user = only_reader(op)
-        if made is None or made.name not in GATHERED or user is None or bare(user) not in NORMS:
-            return
-        many = [s for s in made.stores if len(s.op.loops) > len(op.loops)]
-        if many and made.consumers == [op]:
+        op, user = event.op, only_reader(event.op)
+        if user is not None and bare(user) in NORMS and _gathers(op):
             what = "all of the tensors are copied into one only for its norm: the norm of their norms is the same"
             yield self.finding(event, op.node, what)
 
@@ -98,6 +91,12 @@ class PartOfResultRead(Rule):
         if readers and not others and all(map(_last, readers)):
             what = "the state of every layer is kept with the result, of which the last is read: `last_hidden_state`"
             yield self.finding(event, op.node, what)
+
+
+def _gathers(op: Op) -> bool:
+    """Is its operand a list that a loop fills for nothing else?"""
+    made = maker(op.receiver) if op.receiver is not None else None
+    return made is not None and made.name in GATHERED and made.consumers == [op] and filled_in_loop(made)
 
 
 def _leading(user: Op) -> bool:
@@ -117,13 +116,8 @@ def _leading(user: Op) -> bool:
 def _names_states(user: Op) -> bool:
     if user.name == "load":
         return (user.path or "").endswith(".hidden_states")
-    return isinstance(user.node, cst.Subscript) and _text(user.node) == "hidden_states"
-
-
-def _text(node: cst.Subscript) -> str | None:
-    index = node.slice[0].slice
-    value = index.value if isinstance(index, cst.Index) else None
-    return str(value.raw_value) if isinstance(value, cst.SimpleString) else None
+    index = user.node.slice[0].slice if isinstance(user.node, cst.Subscript) else None
+    return isinstance(index, cst.Index) and text_of(index.value) == "hidden_states"
 
 
 def _last(user: Op) -> bool:

@@ -10,6 +10,7 @@ import libcst as cst
 from torchmemlint.flow.events import Event, ForwardClosed, FunctionClosed, GradContextMisused, HolderClosed, OpClosed
 from torchmemlint.flow.graph import Mode, Op, fact
 from torchmemlint.flow.keeping import kept
+from torchmemlint.flow.patterns import alone
 from torchmemlint.flow.threads import unguarded
 from torchmemlint.flow.values import Fact, Kind
 from torchmemlint.registry import RUNS, role
@@ -101,11 +102,10 @@ def _made_in_eval(flow: FunctionFlow, path: str | None) -> bool:
 
 def _contexts(flow: FunctionFlow) -> Iterator[GradContextMisused]:
     for op in flow.named("context"):
-        expression = op.statement
         if op.callee is not None and op.callee.endswith("set_grad_enabled"):
             yield from _leak(flow, op)
             continue
-        if not op.uses and getattr(expression, "value", None) is op.node and _is_bare(expression):
+        if not op.uses and alone(op):
             yield GradContextMisused(flow, op, "bare statement")
         elif op.uses and all(user.name == "bind" for user in op.uses):
             yield GradContextMisused(flow, op, "never entered")
@@ -144,11 +144,7 @@ def _on_coroutine(flow: FunctionFlow) -> Iterator[GradContextMisused]:
 def dropped_context(flow: FunctionFlow) -> bool:
     """Is a no_grad made as a bare statement, so that all that follows was meant to run without grad? (TML202)"""
     return any(
-        not op.uses and getattr(op.statement, "value", None) is op.node and _is_bare(op.statement)
+        not op.uses and alone(op)
         for op in flow.named("context")
         if op.value.const == "off" and not (op.callee or "").endswith("set_grad_enabled")
     )
-
-
-def _is_bare(statement: object) -> bool:
-    return type(statement).__name__ == "Expr"

@@ -192,16 +192,6 @@ def overwritten(source: Value) -> bool:
     )
 
 
-def in_custom_function(flow: FunctionFlow, calls: int = DEPTH) -> bool:
-    """Is the code part of an autograd.Function, or a helper that only such code calls? Nothing in it is recorded."""
-    owner = flow.program.project.owner(flow.info)
-    if owner is not None:
-        bases = flow.program.project.external_bases(owner)
-        return any(base.endswith(("autograd.Function", "autograd.function.Function")) for base in bases)
-    sites = flow.program.callers.sites(flow.info).calls if calls > 0 else ()
-    return bool(sites) and all(in_custom_function(site.flow, calls - 1) for site in sites)
-
-
 def sole_contents(read: Op, test: Callable[[Value], bool]) -> bool:
     """Does `read` take a member out of a local container that nothing else reads, all of whose members pass `test`?"""
     holders = [op for op in read.inputs if op.name in LOCAL_HOLDERS]

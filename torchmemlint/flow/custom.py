@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from torchmemlint.index.model import ClassInfo, FunctionInfo
 
 
+DEPTH = 2  # how many calls up a helper's callers are asked
+
+
 class Role(Enum):
     """What a tensor on `ctx` is to the function."""
 
@@ -49,10 +52,21 @@ def function_class(flow: FunctionFlow) -> ClassInfo | None:
     """The `autograd.Function` whose forward (or `setup_context`) this is."""
     info, project = flow.info, flow.program.project
     owner = project.owner(info) if info.name in ("forward", "setup_context") else None
-    if owner is None or not info.parameters:
-        return None
-    bases = project.external_bases(owner)
-    return owner if any(knowledge.framework_hook(base, "vjp") is not None for base in bases) else None
+    return owner if owner is not None and info.parameters and _is_custom(flow, owner) else None
+
+
+def _is_custom(flow: FunctionFlow, owner: ClassInfo) -> bool:
+    bases = flow.program.project.external_bases(owner)
+    return any(knowledge.framework_hook(base, "vjp") is not None for base in bases)
+
+
+def in_custom_function(flow: FunctionFlow, calls: int = DEPTH) -> bool:
+    """Is the code part of an autograd.Function, or a helper that only such code calls? Nothing in it is recorded."""
+    owner = flow.program.project.owner(flow.info)
+    if owner is not None:
+        return _is_custom(flow, owner)
+    sites = flow.program.callers.sites(flow.info).calls if calls > 0 else ()
+    return bool(sites) and all(in_custom_function(site.flow, calls - 1) for site in sites)
 
 
 def on_context(flow: FunctionFlow) -> Iterator[OnContext]:

@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchmemlint.flow.graph import Op
 from torchmemlint.flow.lean import walk
+from torchmemlint.flow.patterns import alone
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
@@ -19,8 +20,7 @@ def switched_on(op: Op) -> bool:
     """Is the aid switched on for good: by a statement of its own, by a literal or no flag, under no condition?"""
     flag = op.argument(0, "mode") or op.argument(0, "enabled")
     written = flag is None or flag.value.const is True or flag.value.const in ("all", "state")
-    alone = isinstance(op.statement, cst.Expr) and op.statement.value is op.node
-    return written and alone and not op.branches
+    return written and alone(op) and not op.branches
 
 
 def profiled_loop(flow: FunctionFlow, op: Op) -> Op | None:

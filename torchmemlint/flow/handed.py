@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchmemlint.flow.graph import Mode, Op, fact, freed
+from torchmemlint.flow.patterns import text_of
 from torchmemlint.flow.values import Fact, Kind, Value, replace
 
 if TYPE_CHECKING:
@@ -80,6 +81,4 @@ def _part(value: Value, given: Value) -> Value | None:
 def _key(node: cst.CSTNode) -> str | None:
     """`"loss"` in `outputs["loss"]`."""
     index = node.slice[0].slice if isinstance(node, cst.Subscript) and len(node.slice) == 1 else None
-    if not isinstance(index, cst.Index) or not isinstance(index.value, cst.SimpleString):
-        return None
-    return str(index.value.raw_value)
+    return text_of(index.value) if isinstance(index, cst.Index) else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchmemlint.flow.graph import Op
+from torchmemlint.flow.graph import Argument, Op
 from torchmemlint.flow.patterns import back, bare, is_number, maker, sign
 from torchmemlint.flow.values import Value
 
@@ -23,16 +23,18 @@ def makes_one_hot(op: Op) -> bool:
     if name in ("index", "index_select", "item", "getitem") and op.name != "item":
         rows = maker(op.receiver) if op.receiver is not None else None
         return rows is not None and bare(rows) == "eye"
-    if name in ("scatter_", "scatter") and op.receiver is not None:
-        base = back(op.receiver, CASTS | {"fill_", "clone"})
-        value = op.argument(2, "value") or op.argument(2, "src")
-        return (
-            base is not None
-            and bare(base) in ("zeros", "zeros_like", "new_zeros")
-            and value is not None
-            and is_number(value.value, value.node)
-        )
-    return False
+    base, written = scattered(op) or (None, None)
+    zeros = base in ("zeros", "zeros_like", "new_zeros")
+    return zeros and written is not None and is_number(written.value, written.node)
+
+
+def scattered(op: Op) -> tuple[str, Argument] | None:
+    """The factory of a constant tensor, and what the operation writes into it at indices; None for other operations."""
+    written = op.argument(2, "value") or op.argument(2, "src")
+    if bare(op) not in ("scatter_", "scatter") or op.receiver is None or written is None:
+        return None
+    base = back(op.receiver, CASTS | {"fill_", "clone"})
+    return (bare(base), written) if base is not None and bare(base) in CONSTANTS else None
 
 
 def one_hot(value: Value) -> Op | None:

@@ -108,6 +108,11 @@ def sides(op: Op) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
     return op.node.left, op.node.comparisons[0].comparator
 
 
+def alone(op: Op) -> bool:
+    """Is the operation a statement of its own?"""
+    return isinstance(op.statement, cst.Expr) and op.statement.value is op.node
+
+
 def in_place(op: Op) -> bool:
     """Does the operation write its receiver?"""
     return bare(op).endswith("_") or isinstance(op.node, cst.AugAssign) or op.name in ("torch.setitem", "write")

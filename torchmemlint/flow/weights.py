@@ -103,12 +103,13 @@ def on_device(op: Op) -> list[Op]:
 def _grows(op: Op) -> bool:
     """Does the result grow with a data set: members collected over a loop, all pairs of rows?"""
     sources = [op, *op.inputs] if op.name in ("torch.cat", "torch.stack", "read") else [op]
-    if any(s.name == "comprehension" or s.name == "literal.list" and _filled_in_loop(s) for s in sources):
+    if any(s.name == "comprehension" or s.name == "literal.list" and filled_in_loop(s) for s in sources):
         return any(o.name == "module" for s in sources for o in closure([s], lambda o: o.inputs, 200))
     return op.name == "torch.matmul" and len(op.arguments) == 2 and _all_pairs(op)
 
 
-def _filled_in_loop(op: Op) -> bool:
+def filled_in_loop(op: Op) -> bool:
+    """Does a loop that the container was made outside of put members into it?"""
     return any(len(s.op.loops) > len(op.loops) for s in op.stores)
 
 

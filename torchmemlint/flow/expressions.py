@@ -76,9 +76,9 @@ def _subscript(f: Frame, node: cst.Subscript) -> Value:
         return _index(f, node, base)
     if isinstance(base.elements, dict) and key in base.elements:
         return base.elements[key]
-    known = isinstance(base.elements, tuple) and not any(op.stores for op in base.defs)
-    if known and isinstance(key, int) and -len(base.elements) <= key < len(base.elements):  # type: ignore[arg-type]
-        return base.elements[key]  # type: ignore[index]
+    members = base.elements if isinstance(base.elements, tuple) and not any(op.stores for op in base.defs) else ()
+    if isinstance(key, int) and -len(members) <= key < len(members):
+        return members[key]
     if base.kind is Kind.CONTAINER:
         return _member(f, node, base)
     graph, params = f.derived([base]) if f.state.mode is not Mode.OFF else (min(base.graph, Fact.MAYBE), base.params)

@@ -35,10 +35,9 @@ def fixed_size(flow: FunctionFlow, factory: Op) -> bool:
     """Are all sizes given to a factory literals or attributes of self?"""
     if bare(factory) not in FILLED:
         return False
-    first = sizes([a for a in factory.arguments if a.name is None])
-    if first is None and len(factory.arguments) == 1 or first is None and factory.arguments[0].name is None:
-        first = [factory.arguments[0].node]  # `arange(self.n, device=…)`
-    return bool(first) and all(_fixed(flow, node) for node in first or ())
+    plain = [a for a in factory.arguments if a.name is None]
+    given = sizes(plain) or [a.node for a in plain]  # `arange(self.n, device=…)`
+    return bool(given) and all(_fixed(flow, node) for node in given)
 
 
 def _fixed(flow: FunctionFlow, node: cst.BaseExpression | cst.StarredElement) -> bool:

@@ -41,16 +41,12 @@ def _attribute(flow: FunctionFlow, path: str, depth: int) -> bool:
     owner = flow.program.project.owner(flow.info)
     if owner is None or not flow.info.parameters or head != flow.info.parameters[0].name:
         return False
-    found = False
+    stored = []
     for method in flow.program.classes.assigners(owner, name):
         inner = flow.program.flow(method)
-        own = f"{method.parameters[0].name}.{name}" if method.parameters else ""
-        for store in (s for op in inner.named("load") if op.path == own for s in op.stores) if inner else ():
-            if (
-                inner is None
-                or store.value_node is None
-                or not scalar_like(inner, store.value, store.value_node, depth)
-            ):
-                return False
-            found = True
-    return found
+        if inner is not None and method.parameters:
+            own = f"{method.parameters[0].name}.{name}"
+            stored += [(inner, s) for op in inner.named("load") if op.path == own for s in op.stores]
+    return bool(stored) and all(
+        s.value_node is not None and scalar_like(inner, s.value, s.value_node, depth) for inner, s in stored
+    )

@@ -38,6 +38,7 @@ CASTS = {
     "short": "int16",
 }
 RESHAPING = frozenset({"reshape", "flatten", "ravel", "reshape_as"})  # a copy where the strides allow no view
+SCALAR_IF_BASE_IS = frozenset("detach clone cpu cuda to float double mul add div squeeze log exp".split())
 INTEGRAL = frozenset("int long short byte bool uint8 int8 int16 int32 int64".split())
 RESULTS = {"linalg.svd": ("U", "S", "Vh"), "svd": ("U", "S", "V"), "linalg.qr": ("Q", "R"), "qr": ("Q", "R")}
 CONVERSIONS = frozenset("to type type_as cuda cpu view_as reshape_as expand_as".split())
@@ -214,21 +215,7 @@ def _scalar(name: str, base: Value, args: Sequence[Argument]) -> Fact:
     if knowledge.functional_loss(name):
         reduction = next((a.value.const for a in args if a.name == "reduction"), "mean")
         return Fact.NO if reduction == "none" else Fact.YES
-    if name in (
-        "detach",
-        "clone",
-        "cpu",
-        "cuda",
-        "to",
-        "float",
-        "double",
-        "mul",
-        "add",
-        "div",
-        "squeeze",
-        "log",
-        "exp",
-    ):
+    if name in SCALAR_IF_BASE_IS:
         return base.scalar
     return Fact.NO if name in ("argmax", "cat", "stack", "softmax", "matmul") else Fact.MAYBE
 

@@ -52,11 +52,14 @@ def _evaluated_in(flow: FunctionFlow, forward: Op) -> Iterator[tuple[str, Op]]:
         return
     info = flow.program.method(forward.receiver.name, "forward") if forward.receiver is not None else None
     inner = flow.program.flow(info) if info is not None else None
-    for op in inner.named("module") if inner is not None else ():
-        if inner is None or op.path is None or not _attached(op) or Sink.RETURNED not in sinks(op):
+    if inner is None:
+        return
+    for op in inner.named("module"):
+        if op.path is None or not _attached(op) or Sink.RETURNED not in sinks(op):
             continue
-        evaluated = next((o for o in _in_class(inner, op.path) if o.name == "eval"), None)
-        if evaluated is not None and not any(o.name == "train" for o in _in_class(inner, op.path)):
+        switches = _in_class(inner, op.path)
+        evaluated = next((o for o in switches if o.name == "eval"), None)
+        if evaluated is not None and not any(o.name == "train" for o in switches):
             yield f"{path}.{op.path.partition('.')[2]}", evaluated
 
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 DEPTH = 2  # how many calls deep a tensor is followed
 SHAPES = frozenset({"size", "dim", "numel", "ndimension", "nelement"})  # they ask for the shape and read no element
-SHARING = frozenset({"from_numpy", "frombuffer", "from_dlpack", "as_tensor", "asarray"})
-"""They give tensors over the memory of what they are given."""
 ROWS = frozenset({"iter", "item", "read"})
 LOCAL_HOLDERS = frozenset({"literal.list", "literal.tuple", "literal.dict", "literal.set", "comprehension"})
 CONTAINERS = frozenset({"Sequential", "ModuleList", "ModuleDict", "Module", "DataParallel"})
@@ -143,7 +141,7 @@ def is_fresh(op: Op) -> bool:
     if op.name == "host":
         return True
     fact = knowledge.operator(bare(op)) if op.name.startswith("torch.") else None
-    if fact is None or bare(op) in SHARING or any(a.name == "out" for a in op.arguments):
+    if fact is None or any(a.name == "out" for a in op.arguments):
         return False
     return fact.kind in ("fresh", "host")
 

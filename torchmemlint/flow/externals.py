@@ -114,10 +114,6 @@ def _wrapper(f: Frame, node: cst.Call, name: str, args: Args) -> Value:
     return f.op("construct", node, args[0].value, arguments=args, callee=name).value
 
 
-FOREIGN = frozenset("from_numpy frombuffer from_dlpack from_file as_tensor asarray".split())
-"""They may keep the memory of what they are given, and its strides."""
-
-
 def _factory(f: Frame, node: cst.Call, name: str, args: Args) -> Value:
     """torch.zeros and its kin: a fresh leaf, with a graph only if requires_grad=True."""
     wanted = next((a.value.const for a in args if a.name == "requires_grad"), False)
@@ -126,7 +122,9 @@ def _factory(f: Frame, node: cst.Call, name: str, args: Args) -> Value:
     layout = Layout.CONTIGUOUS
     if bare.endswith("_like"):  # they keep the model's strides
         layout = args[0].value.layout if args and not any(a.name == "memory_format" for a in args) else Layout.UNKNOWN
-    if layout is Layout.STRIDED or bare in ("empty_strided", "empty_permuted") or bare in FOREIGN:
+    fact = knowledge.operator(bare)
+    foreign = fact is not None and fact.kind == "maybe_view"  # it may keep the strides of what it is given
+    if layout is Layout.STRIDED or bare in ("empty_strided", "empty_permuted") or foreign:
         layout = Layout.UNKNOWN
     value = Value(
         kind=Kind.TENSOR,

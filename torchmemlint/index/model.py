@@ -88,13 +88,3 @@ class FileIndex:
                 if target == prefix:
                     return ".".join([local, *parts[cut:]])
         return None
-
-
-@dataclass(frozen=True, slots=True)
-class IndexFailure:
-    """A file that could not be read or parsed."""
-
-    path: str
-    message: str
-    row: int = 1
-    column: int = 1

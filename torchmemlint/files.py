@@ -18,11 +18,11 @@ from torchmemlint import source as sources
 from torchmemlint import suppress
 from torchmemlint.config import Config
 from torchmemlint.findings import Diagnostic, Location, Severity
-from torchmemlint.index.model import FileIndex
 from torchmemlint.selection import SPECIAL, Selection
 from torchmemlint.source import Source, SourceError
 
 if TYPE_CHECKING:
+    from torchmemlint.index.model import FileIndex
     from torchmemlint.index.project import ProjectIndex
     from torchmemlint.registry import Rule
 

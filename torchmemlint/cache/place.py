@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import sys
-import tempfile
 from typing import Any
 
 from torchmemlint.config import Config
@@ -81,6 +80,8 @@ def _make(folder: str) -> None:
 
 def _replace(path: str, data: bytes) -> None:
     """Put a file in its place at once: readers see the old one or the new one."""
+    import tempfile  # most runs only read
+
     handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path), suffix=".tmp")
     try:
         with open(handle, "wb") as file:

@@ -13,9 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from measure import Run, lines, python_files, timed
+from measure import QUIET, Run, check, lines, python_files, timed
 
-CHECK = ("-m", "torchmemlint", "check", "--isolated", "--exit-zero", "--quiet")
 AST = (
     "import ast, sys, pathlib\nfor p in sys.argv[1:]:\n"
     "    try: ast.parse(pathlib.Path(p).read_bytes())\n    except SyntaxError: pass"
@@ -44,8 +43,8 @@ def tools(peers: Path, flake8: Path, jobs: int) -> list[Tool]:
     """The tools in the order of the table; each has its caches off and settings of the tree ignored where it can."""
     python = sys.executable
     return [
-        Tool("torchmemlint, 1 job", (python, *CHECK, "--no-cache", "--jobs", "1")),
-        Tool(f"torchmemlint, {jobs} jobs", (python, *CHECK, "--no-cache", "--jobs", str(jobs))),
+        Tool("torchmemlint, 1 job", check(1, *QUIET)),
+        Tool(f"torchmemlint, {jobs} jobs", check(jobs, *QUIET)),
         Tool("torch-preflight", (str(peers / "torch-preflight"), "check")),
         Tool("TorchFix", (str(peers / "torchfix"), "--select", "ALL")),
         Tool("flake8 (pyflakes)", (str(flake8), "--isolated", "-j1", "--select", "F", "--exit-zero")),

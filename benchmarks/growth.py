@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from measure import timed
+from measure import QUIET, check, timed
 from synthetic import Shape, write
 
 AXES = {
@@ -37,8 +36,7 @@ class Point:
 
 def seconds(folder: Path) -> float:
     """CPU seconds of a cold run in one process."""
-    options = ["--isolated", "--no-cache", "--exit-zero", "--quiet", "--jobs", "1"]
-    return timed([sys.executable, "-m", "torchmemlint", "check", *options, str(folder)], 600).cpu
+    return timed([*check(1, *QUIET), str(folder)], 600).cpu
 
 
 def start_up() -> float:

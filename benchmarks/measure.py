@@ -1,4 +1,5 @@
-"""What the benchmarks share: CPU seconds, wall time and peak memory of a command; the Python files of a folder."""
+"""What the benchmarks share: CPU seconds, wall time and peak memory of a command; the command of a cold run; the Python
+files of a folder."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from typing import IO
 
 SKIPPED = {"site-packages", ".git", "__pycache__", "node_modules", ".venv", "venv", ".tox", "build", "dist", "_build"}
 STOPPED = 124
+QUIET = ("--exit-zero", "--quiet")
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,11 @@ def timed(
     scale = 2**20 if sys.platform == "darwin" else 2**10
     code = STOPPED if stopped else process.returncode
     return Run(usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / scale, code)
+
+
+def check(jobs: int, *options: str) -> tuple[str, ...]:
+    """The command of a cold run that heeds no settings of the tree; the paths are to follow."""
+    return sys.executable, "-m", "torchmemlint", "check", "--isolated", "--no-cache", "--jobs", str(jobs), *options
 
 
 def python_files(folder: Path) -> list[Path]:

@@ -11,12 +11,12 @@ import argparse
 import ast
 import random
 import traceback
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 from torchmemlint.api import check_source, fix_source
 from torchmemlint.config import Config
+from torchmemlint.fixes import rounds
 
 ROOT = Path(__file__).parent.parent
 CONFIG = Config(hints=True)
@@ -136,13 +136,7 @@ def mutant(seed: int) -> tuple[str, str]:
 
 def parses(text: str) -> bool:
     """Is it Python?"""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            ast.parse(text)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return False
-    return True
+    return rounds.parses(text.encode())
 
 
 def trouble(text: str) -> str | None:

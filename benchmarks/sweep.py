@@ -12,15 +12,12 @@ import argparse
 import json
 import resource
 import subprocess
-import sys
 import tempfile
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from measure import lines, python_files, timed
-
-TOOL = ("TML000", "TML999")
+from measure import check, lines, python_files, timed
 
 
 @dataclass
@@ -46,8 +43,7 @@ class Swept:
 def command(folder: Path, jobs: int, hints: bool) -> list[str]:
     """The command line that checks a folder afresh, whatever settings lie in it."""
     more = ["--extend-select", "ALL"] if hints else []
-    options = ["--isolated", "--no-cache", "--output-format", "json", "--jobs", str(jobs), *more]
-    return [sys.executable, "-m", "torchmemlint", "check", *options, str(folder)]
+    return [*check(jobs, "--output-format", "json", *more), str(folder)]
 
 
 def sweep(folder: Path, arguments: argparse.Namespace) -> Swept:

@@ -153,11 +153,11 @@ def _complain(options: Options) -> None:
         raise click.UsageError("`-` (standard input) can't be combined with paths")
     if options.stdin and options.add_noqa:
         raise click.UsageError("--add-noqa writes files: it can't be combined with standard input")
-    if options.add_noqa and (options.fix or options.fix_only or options.diff):
+    if options.add_noqa and options.mends:
         raise click.UsageError("--add-noqa can't be combined with --fix, --fix-only or --diff")
     if options.update_baseline and not options.baseline:
         raise click.UsageError("--update-baseline needs --baseline FILE")
-    if options.diff_base and (options.fix or options.fix_only or options.diff or options.add_noqa or options.stdin):
+    if options.diff_base and (options.mends or options.add_noqa or options.stdin):
         raise click.UsageError("--diff-base only reports: not with --fix, --diff, --add-noqa or standard input")
     if options.config_file and options.isolated:
         raise click.UsageError("--config and --isolated exclude each other")

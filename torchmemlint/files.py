@@ -249,7 +249,7 @@ class FileChecker:
     def check(self, path: str) -> list[Diagnostic]:
         """The file's findings, suppression and selection applied, sorted. Never raises for what is in the file."""
         try:
-            text = self.texts.get(path) or read(path)
+            text = source_of(self, path)
             found = suppress.collect(text, self.noqa)
         except SourceError as error:
             return [special(path, "TML000", error.message, error.row, error.column)]

@@ -26,7 +26,7 @@ SPECIAL = {"TML000": "unreadable-file", "TML001": "unused-suppression", "TML999"
 ALWAYS = frozenset({"TML000", "TML999"})
 
 
-def _strength(code: str, prefixes: Iterable[str]) -> int:
+def strength(code: str, prefixes: Iterable[str]) -> int:
     """Length of the longest prefix that covers `code`; ALL counts 1, no match 0."""
     return max((1 if p == "ALL" else len(p) for p in prefixes if p == "ALL" or code.startswith(p)), default=0)
 
@@ -44,10 +44,10 @@ class Selection:
     def runs(self, code: str) -> bool:
         """Can a finding of this code be shown at all (per-file ignores aside)?"""
         config = self.config
-        ignored = _strength(code, config.ignore)
+        ignored = strength(code, config.ignore)
         if code in ALWAYS:
             return not ignored
-        chosen = _strength(code, self._asked) or (0 if config.select else 1)
+        chosen = strength(code, self._asked) or (0 if config.select else 1)
         return chosen > ignored or (chosen > 0 and not ignored)
 
     def wants(self, rule: type[Rule]) -> bool:
@@ -56,7 +56,7 @@ class Selection:
 
     def hints(self, code: str) -> bool:
         """Are hints of this code shown: because its code was asked for, or `hints` is on?"""
-        return self.config.hints or bool(_strength(code, self._asked))
+        return self.config.hints or bool(strength(code, self._asked))
 
     def shows(self, diagnostic: Diagnostic) -> bool:
         """Is this finding reported? Hints are when their code was asked for, or `hints` is on."""
@@ -67,7 +67,7 @@ class Selection:
 
     def _ignored_in_file(self, filename: str, code: str) -> bool:
         entries = self.config.per_file_ignores
-        return any(_strength(code, codes) and _matches(glob, self.config.root, filename) for glob, codes in entries)
+        return any(strength(code, codes) and _matches(glob, self.config.root, filename) for glob, codes in entries)
 
 
 @lru_cache(maxsize=256)

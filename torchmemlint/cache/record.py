@@ -17,6 +17,7 @@ from torchmemlint.cache import place, plain, state
 from torchmemlint.config import Config
 from torchmemlint.discover import discover
 from torchmemlint.findings import Diagnostic
+from torchmemlint.selection import strength
 
 FORMAT = 1
 CRASH = "TML999"
@@ -94,8 +95,7 @@ class Trail:
 def _whole(config: Config, found: Sequence[Diagnostic]) -> bool:
     """Was everything checked to its end, as far as the settings let us see? Another run may come further."""
     hiding = (*config.ignore, *(code for _, codes in config.per_file_ignores for code in codes))
-    hidden = any(code == "ALL" or CRASH.startswith(code) for code in hiding)
-    return not hidden and all(diagnostic.code != CRASH for diagnostic in found)
+    return not strength(CRASH, hiding) and all(diagnostic.code != CRASH for diagnostic in found)
 
 
 def _key(config: Config, paths: Sequence[str]) -> str:

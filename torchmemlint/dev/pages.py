@@ -1,5 +1,6 @@
-"""docs/rules.md and the README's rule table and example run, made from docstrings, fixtures and a real run so that they
-cannot drift."""
+"""What is generated, so that it cannot drift: docs/rules.md and the README's rule table and example run out of
+docstrings, fixtures and a real run; docs/precision.md out of its data; the figures of the README and docs/verify.md out
+of records."""
 
 from __future__ import annotations
 
@@ -33,18 +34,17 @@ def pages(checkout: Checkout, rules: Iterable[type[Rule]]) -> dict[Path, str]:
     """The text that each generated file should have. Raises ClickException when the README lacks a place for it."""
     ordered = sorted(rules, key=lambda rule: rule.code)
     readme = checkout.root / "README.md"
-    before, begin, rest = readme.read_text(encoding="utf-8").partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
+    text = readme.read_text(encoding="utf-8")
+    if END not in text.partition(BEGIN)[2]:
         raise click.ClickException(f"{readme.name} needs the lines\n{BEGIN}\n{END}")
     measured = load(checkout.root)
-    text = f"{before}{BEGIN}\n{table(ordered, measured, 'docs/rules.md')}\n{END}{after}"
+    parts = {"rules": table(ordered, measured, "docs/rules.md"), **measured.sections}
     argued = checkout.root / precision.DATA
     precision_text = {argued.with_suffix(".md"): precision.page(precision.load(argued))} if argued.is_file() else {}
     verify = checkout.root / "docs" / "verify.md"
     verify_text = {verify: filled(verify.read_text(encoding="utf-8"), measured.sections)} if verify.is_file() else {}
     return {
-        readme: with_run(filled(text, measured.sections)),
+        readme: with_run(filled(text, parts)),
         checkout.root / "docs" / "rules.md": rules_page(checkout, ordered, measured),
         **precision_text,
         **verify_text,

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from linting import findings
-from test_misses_of_others import PRELUDE
+from training import found, run
 
 RIGHT = {
     "NumPy": """
@@ -376,10 +373,9 @@ print(len(written(x)), view(x).shape, new([1.0]), len(saved(net)))
 
 @pytest.mark.parametrize("kind", RIGHT)
 def test_is_silent(kind: str) -> None:
-    found = findings(PRELUDE + RIGHT[kind], Path("program.py"), hints=False)
-    assert [f"{d.row}: {d.code} {d.message}" for d in found] == []
+    assert [f"{d.row}: {d.code} {d.message}" for d in found(RIGHT[kind], hints=False)] == []
 
 
 @pytest.mark.parametrize("kind", RIGHT)
 def test_program_runs(kind: str) -> None:
-    exec(compile(PRELUDE + RIGHT[kind], "program.py", "exec"), {"__name__": "program"})
+    run(RIGHT[kind])

@@ -4,16 +4,14 @@ Counted are interpretations, parses and questions asked; a module of a project t
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
+from benchmarking import script
 
 from torchmemlint.config import Config
 from torchmemlint.engine import Session
@@ -21,21 +19,8 @@ from torchmemlint.findings import Diagnostic
 from torchmemlint.flow import function, program
 from torchmemlint.flow.questions import Questions
 
-ROOT = Path(__file__).parent.parent
 Row = tuple[str, int, int, str]
-
-
-def _generator() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("synthetic", ROOT / "benchmarks" / "synthetic.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["synthetic"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-synthetic = _generator()
+synthetic = script("synthetic")
 
 
 @contextmanager

@@ -9,7 +9,8 @@ import pytest
 
 from torchmemlint import source
 from torchmemlint.flow.function import FunctionFlow
-from torchmemlint.flow.liveness import Weight, held_across, liveness
+from torchmemlint.flow.graph import Op
+from torchmemlint.flow.liveness import Held, Weight, held_across, liveness
 from torchmemlint.flow.program import Program
 from torchmemlint.index.build import index_source, module_name
 from torchmemlint.index.project import ProjectIndex
@@ -38,12 +39,17 @@ def interpreted(text: str, folder: Path, function: str = "f") -> FunctionFlow:
 def held(body: str, folder: Path) -> set[str]:
     """The names that are held dead at the call in the line marked `here`."""
     flow = interpreted(HEAD + textwrap.indent(textwrap.dedent(body), "    "), folder)
+    return {h.path for h in at_the_mark(flow)}
+
+
+def at_the_mark(flow: FunctionFlow) -> list[Held]:
+    """What is held dead at the call in the line marked `here`."""
     (peak,) = [op for op in flow.named("module") if "# here" in line_of(flow, op)]
-    return {h.path for h in held_across(flow, peak)}
+    return held_across(flow, peak)
 
 
-def line_of(flow: FunctionFlow, op: object) -> str:
-    start, _ = flow.unit.locations(op.node)  # type: ignore[attr-defined]
+def line_of(flow: FunctionFlow, op: Op) -> str:
+    start, _ = flow.unit.locations(op.node)
     return flow.unit.source.data.decode().splitlines()[start.row - 1]
 
 
@@ -113,10 +119,7 @@ def test_weights(tmp_path: Path) -> None:
     batch = torch.zeros(3)
     net(x)  # here
     """
-    flow = interpreted(HEAD + body, tmp_path)
-    peak = next(op for op in flow.named("module") if "# here" in line_of(flow, op))
-    weights = {h.path: h.weight for h in held_across(flow, peak)}
-    assert weights == {
+    assert {h.path: h.weight for h in at_the_mark(interpreted(HEAD + body, tmp_path))} == {
         "other": Weight.MODEL,
         "table": Weight.DATASET,
         "attached": Weight.GRAPH,
@@ -138,9 +141,7 @@ def f():
     return used, shadowed
 net(x)  # here
 """
-    flow = interpreted(text, tmp_path, "")
-    peak = next(op for op in flow.named("module") if "# here" in line_of(flow, op))
-    assert {h.path for h in held_across(flow, peak)} == {"unused", "shadowed"}
+    assert {h.path for h in at_the_mark(interpreted(text, tmp_path, ""))} == {"unused", "shadowed"}
 
 
 def test_the_timeline_grows_with_the_lines(tmp_path: Path) -> None:

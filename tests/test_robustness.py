@@ -2,33 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 import textwrap
-from pathlib import Path
-from types import ModuleType
 
 import pytest
+from benchmarking import script
 
 from torchmemlint.api import check_source
 
-ROOT = Path(__file__).parent.parent
 SEEDS = 150
 BLOCK = 15
-ONCE_FAILED: tuple[int, ...] = ()  # seeds at which something was wrong
-
-
-def _mutants() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("mutants", ROOT / "benchmarks" / "mutants.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["mutants"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-mutants = _mutants()
+mutants = script("mutants")
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, BLOCK))

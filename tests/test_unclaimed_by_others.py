@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from linting import findings
-from markers import parse
-from test_misses_of_others import PRELUDE
+from training import missed, run
 
 UNCLAIMED = {
     "hooks that store what they see": """
@@ -175,14 +171,10 @@ print(train(net, sgd, data))
 
 @pytest.mark.parametrize("kind", UNCLAIMED)
 def test_is_found(kind: str) -> None:
-    text = PRELUDE + UNCLAIMED[kind]
-    markers = parse(text)
-    assert markers.expected
-    found = {(d.row, d.code) for d in findings(text, Path("program.py"))}
-    assert set(markers.expected) - found == set()
+    assert missed(UNCLAIMED[kind]) == set()
 
 
 @pytest.mark.filterwarnings("ignore:Using backward.. with create_graph", "ignore:To copy construct from a tensor")
 @pytest.mark.parametrize("kind", UNCLAIMED)
 def test_program_runs(kind: str) -> None:
-    exec(compile(PRELUDE + UNCLAIMED[kind], "program.py", "exec"), {"__name__": "program"})
+    run(UNCLAIMED[kind])

@@ -8,7 +8,7 @@ from typing import Any
 
 import libcst as cst
 
-from torchmemlint.flow.lean.build import CONVERTERS, Text, Unconvertible, convert, maker, name, optional
+from torchmemlint.flow.lean.build import CONVERTERS, Text, Unconvertible, annotation, convert, maker, name, optional
 from torchmemlint.flow.lean.expressions import ASYNCHRONOUS, arguments
 from torchmemlint.flow.lean.statements import suite
 
@@ -16,14 +16,13 @@ _function = maker(cst.FunctionDef, "name", "params", "body", "decorators", "retu
 _class = maker(cst.ClassDef, "name", "body", "bases", "keywords", "decorators", "type_parameters")
 _lambda = maker(cst.Lambda, "params", "body")
 _decorator = maker(cst.Decorator, "decorator")
-_annotation = maker(cst.Annotation, "annotation")
 _parameters = maker(cst.Parameters, "params", "star_arg", "kwonly_params", "star_kwarg", "posonly_params")
 _parameter = maker(cst.Param, "name", "annotation", "default", "star")
 _STAR = cst.ParamStar()
 
 
 def _annotated(text: Text, node: ast.expr | None) -> Any:
-    return None if node is None else _annotation(convert(text, node))
+    return None if node is None else annotation(convert(text, node))
 
 
 def _one(text: Text, node: ast.arg, default: ast.expr | None = None, star: str = "") -> Any:

@@ -23,6 +23,7 @@ from torchmemlint.flow.lean.build import (
     maker,
     name,
     optional,
+    origin,
     starred,
 )
 
@@ -53,7 +54,6 @@ _dict_comprehension = maker(cst.DictComp, "key", "value", "for_in")
 _walrus = maker(cst.NamedExpr, "target", "value")
 _await = maker(cst.Await, "expression")
 _yield = maker(cst.Yield, "value")
-_from = maker(cst.From, "item")
 ASYNCHRONOUS = cst.Asynchronous()
 
 BINARY: dict[type, cst.BaseBinaryOp] = {
@@ -269,5 +269,5 @@ CONVERTERS |= {
     ast.NamedExpr: lambda text, node: _walrus(convert(text, node.target), convert(text, node.value)),
     ast.Await: lambda text, node: _await(convert(text, node.value)),
     ast.Yield: lambda text, node: _yield(optional(text, node.value)),
-    ast.YieldFrom: lambda text, node: _yield(_from(convert(text, node.value))),
+    ast.YieldFrom: lambda text, node: _yield(origin(convert(text, node.value))),
 }

@@ -12,6 +12,7 @@ from torchmemlint.flow.lean.build import (
     CONVERTERS,
     Text,
     Unconvertible,
+    annotation,
     attribute,
     begin,
     convert,
@@ -19,6 +20,7 @@ from torchmemlint.flow.lean.build import (
     maker,
     name,
     optional,
+    origin,
 )
 from torchmemlint.flow.lean.expressions import ASYNCHRONOUS, BINARY, tuple_of
 
@@ -31,10 +33,8 @@ _assign = maker(cst.Assign, "targets", "value")
 _target = maker(cst.AssignTarget, "target")
 _augmented = maker(cst.AugAssign, "target", "operator", "value")
 _annotated = maker(cst.AnnAssign, "target", "annotation", "value")
-_annotation = maker(cst.Annotation, "annotation")
 _del = maker(cst.Del, "target")
 _raise = maker(cst.Raise, "exc", "cause")
-_from = maker(cst.From, "item")
 _assert = maker(cst.Assert, "test", "msg")
 _pass, _break, _continue = maker(cst.Pass), maker(cst.Break), maker(cst.Continue)
 _if = maker(cst.If, "test", "body", "orelse")
@@ -108,7 +108,7 @@ def _with_hint(text: Text, node: ast.AnnAssign) -> Any:
         raise Unconvertible("an annotated target in parentheses, which libcst can't read")
     hint = convert(text, node.annotation)
     text.quoted[hint] = text.of(node.annotation)
-    return _annotated(convert(text, node.target), _annotation(hint), optional(text, node.value))
+    return _annotated(convert(text, node.target), annotation(hint), optional(text, node.value))
 
 
 def _changed(text: Text, node: ast.AugAssign) -> Any:
@@ -122,7 +122,7 @@ def _deleted(text: Text, node: ast.Delete) -> Any:
 
 
 def _raised(text: Text, node: ast.Raise) -> Any:
-    cause = None if node.cause is None else _from(convert(text, node.cause))
+    cause = None if node.cause is None else origin(convert(text, node.cause))
     return _raise(optional(text, node.exc), cause)
 
 

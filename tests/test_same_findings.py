@@ -21,7 +21,7 @@ Found = list[tuple[str, int, int, str, str]]  # file, row, column, code, message
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tree")
-    for pattern in ("TML101*", "TML201*", "TML303*", "TML602*"):
+    for pattern in ("TML101*", "TML103*", "TML201*", "TML303*", "TML602*"):
         for fixture in (ROOT / "fixtures").glob(pattern):
             shutil.copytree(fixture, folder / fixture.name.replace("-", "_"))
     (folder / "torchmemlint.toml").write_text("hints = true\n", encoding="utf-8")

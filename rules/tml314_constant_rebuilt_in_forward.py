@@ -9,6 +9,8 @@ from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.patterns import back, flag, maker, number
 from torchmemlint.flow.rebuilt import fixed_size, in_forward, square_mask
 
+from ._registered import registered
+
 VIEWS = frozenset({"view", "reshape", "unsqueeze", "to", "bool", "float"})
 
 
@@ -29,7 +31,10 @@ class ConstantRebuiltInForward(Rule):
     the input are silent.
 
     ## Fix safety
-    No fix: the tensor has to move into the constructor.
+    What a forward builds of literals, and of attributes that the constructor alone sets, becomes a non-persistent
+    buffer that the constructor registers. Unsafe: a buffer moves with its module and is converted with it, so a
+    module that stays on the CPU while its input does not, or one in half precision, sees another constant than
+    before. Masks that are registered already are left: their readers have to change.
 
     ## References
     - PyTorch documentation, `torch.nn.Module.register_buffer`
@@ -54,7 +59,7 @@ class ConstantRebuiltInForward(Rule):
             "each call allocates this constant anew; a buffer made in the constructor is allocated once "
             "for all layers and calls"
         )
-        yield self.finding(event, op.node, what)
+        yield self.finding(event, op.node, what, fix=registered(event.function, op))
 
     @on(OpClosed, "torch.tensor")
     def literal(self, event: OpClosed) -> Iterator[Finding]:
@@ -64,7 +69,7 @@ class ConstantRebuiltInForward(Rule):
         if given is None or not _table(given.node) or not in_forward(event.function):
             return
         what = "each call makes this table anew and copies it from the host: a buffer made in the constructor is there"
-        yield self.finding(event, op.node, what)
+        yield self.finding(event, op.node, what, fix=registered(event.function, op))
 
     @on(OpClosed, "register_buffer")
     def registered(self, event: OpClosed) -> Iterator[Finding]:

@@ -13,6 +13,7 @@ from torchmemlint.fixes.rounds import apply, apply_checked, unified_diff
 if TYPE_CHECKING:
     from torchmemlint.fixes.arguments import remove_keyword, set_keyword
     from torchmemlint.fixes.blocks import add_decorator, enter_bare_context, wrap_in_with
+    from torchmemlint.fixes.elsewhere import within
     from torchmemlint.fixes.expressions import (
         call_method,
         rename_attribute,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 _HOME = {
     "arguments": ("remove_keyword", "set_keyword"),
     "blocks": ("add_decorator", "enter_bare_context", "wrap_in_with"),
+    "elsewhere": ("within",),
     "expressions": ("call_method", "rename_attribute", "replace", "replace_call", "swap_calls", "unwrap_call"),
     "handlers": ("move_behind",),
     "imports": ("add_import", "spell"),
@@ -66,6 +68,7 @@ __all__ = [
     "swap_calls",
     "unified_diff",
     "unwrap_call",
+    "within",
     "wrap_in_with",
     "write_atomically",
 ]

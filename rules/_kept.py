@@ -65,7 +65,7 @@ def clone(store: Store) -> Plan | None:
 
 def _handed_to_backward_elsewhere(store: Store) -> bool:
     """Values of one policy update or of one step are consumed with it; a holder of modules keeps no graph."""
-    return store.value.kind in (Kind.MODULE, Kind.OPTIMIZER, Kind.FUNCTION)
+    return store.value.kind in (Kind.MODULE, Kind.OPTIMIZER)
 
 
 def cost(value: Value) -> tuple[Severity, str]:

@@ -22,6 +22,22 @@ def watch(model, opt, loader):
     return len(local)
 print(watch(net, sgd, data), len(seen))
 """,
+    "a stored lambda, function or partial holds a tensor": """
+import functools
+def train(model, opt, loader):
+    kept, parts, checks = [], [], []
+    for x, y in loader:
+        out = model(x)
+        kept.append(lambda out=out: out.var().item())  # expect: TML101
+        parts.append(functools.partial(torch.var, out, unbiased=False))  # expect: TML101
+        def check(seen=out):
+            return seen.isfinite().all().item()
+        checks.append(check)  # expect: TML101
+        opt.zero_grad()
+        step(model, opt, x, y)
+    return [k() for k in kept], [p().item() for p in parts], all(c() for c in checks)
+print(train(net, sgd, data))
+""",
     "a hook is registered each time": """
 def train(model, opt, loader):
     for x, y in loader:

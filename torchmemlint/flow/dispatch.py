@@ -10,7 +10,7 @@ from typing import Any
 
 import libcst as cst
 
-from torchmemlint.flow.frame import Frame, dotted
+from torchmemlint.flow.frame import Closure, Frame, dotted
 from torchmemlint.flow.graph import Argument, Sink
 from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, replace
 
@@ -63,4 +63,16 @@ def unknown(f: Frame, node: cst.Call, args: Sequence[Argument], callee: Value | 
         callee=dotted(node.func),
         path=dotted(node.func),
     )
+    return op.value
+
+
+def nested(f: Frame, node: cst.FunctionDef | cst.Lambda) -> Value:
+    """A nested function: it keeps what its defaults hold, as long as it lives."""
+    params = node.params
+    optional = [p for p in (*params.posonly_params, *params.params, *params.kwonly_params) if p.default is not None]
+    defaults = {p.name.value: evaluate(f, p.default) for p in optional if p.default is not None}
+    graph, deciding = f.derived(defaults.values())
+    value = Value(kind=Kind.FUNCTION, graph=graph, params=deciding, const=node)
+    op = f.op("function", node, value, inputs=defaults.values())
+    f.closures[node] = Closure(node, op, f.state.mode, defaults, getattr(f.closures.get(node), "calls", 0))
     return op.value

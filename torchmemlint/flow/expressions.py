@@ -8,8 +8,8 @@ import libcst as cst
 
 from torchmemlint import knowledge
 from torchmemlint.flow import bindings, scope
-from torchmemlint.flow.dispatch import EXPRESSIONS, evaluate
-from torchmemlint.flow.frame import Closure, Frame, dotted
+from torchmemlint.flow.dispatch import EXPRESSIONS, evaluate, nested
+from torchmemlint.flow.frame import Frame, dotted
 from torchmemlint.flow.graph import Argument, Mode, Sink
 from torchmemlint.flow.holders import element_of, literal, load
 from torchmemlint.flow.strides import indexed_layout
@@ -191,12 +191,6 @@ def _conditional(f: Frame, node: cst.IfExp) -> Value:
     return join(body, orelse)
 
 
-def _lambda(f: Frame, node: cst.Lambda) -> Value:
-    op = f.op("function", node, Value(kind=Kind.FUNCTION, graph=Fact.NO, const=node))
-    f.closures[node] = Closure(node, op, f.state.mode, getattr(f.closures.get(node), "calls", 0))
-    return op.value
-
-
 def _sequence(f: Frame, node: cst.Tuple | cst.List | cst.Set) -> Value:
     members = [(e.value, evaluate(f, e.value)) for e in node.elements]
     name = type(node).__name__.lower()
@@ -312,7 +306,7 @@ EXPRESSIONS |= {
     cst.BooleanOperation: _boolean,
     cst.Comparison: _comparison,
     cst.IfExp: _conditional,
-    cst.Lambda: _lambda,
+    cst.Lambda: nested,
     cst.Tuple: _sequence,
     cst.List: _sequence,
     cst.Set: _sequence,

@@ -227,11 +227,17 @@ def _getattr(f: Frame, node: cst.Call, args: Args) -> Value:
 
 
 def _partial(f: Frame, node: cst.Call, args: Args) -> Value:
-    """functools.partial(fn, …): the function with its first arguments."""
-    if not args or args[0].value.kind not in (Kind.CLASS, Kind.FUNCTION, Kind.MODULE):
+    """functools.partial(fn, …): the function with its first arguments, which it keeps."""
+    if not args:
         return UNKNOWN
-    target = args[0].value
-    return replace(target, given=(*target.given, *args[1:]))
+    target, kept = args[0].value, [a.value for a in args[1:]]
+    known = target.kind in (Kind.CLASS, Kind.FUNCTION, Kind.MODULE)
+    value = replace(target, given=(*target.given, *args[1:])) if known else UNKNOWN
+    graph, params = f.derived(kept)
+    if graph is Fact.NO and not params:
+        return value
+    kind = target.kind if known else Kind.FUNCTION
+    return f.op("function", node, replace(value, kind=kind, graph=graph, params=params), inputs=kept).value
 
 
 def _thread(name: str) -> Callable[[Frame, cst.Call, Args], Value]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -65,7 +65,17 @@ class Closure:
     node: cst.FunctionDef | cst.Lambda
     op: Op
     mode: Mode
+    defaults: Mapping[str, Value]
     calls: int = 0
+
+    def parameters(self) -> tuple[cst.Param, ...]:
+        """Its parameters that have a place or a name of their own."""
+        params = self.node.params
+        return (*params.posonly_params, *params.params, *params.kwonly_params)
+
+    def unset(self) -> dict[str, Value]:
+        """What its parameters hold when it is called with nothing, by name; UNKNOWN where it must be given."""
+        return {p.name.value: self.defaults.get(p.name.value, UNKNOWN) for p in self.parameters()}
 
 
 @dataclass(eq=False)

@@ -118,17 +118,16 @@ def _walked_by_framework(frame: Frame) -> None:
 
 
 def _run_uncalled(frame: Frame, handed: dict[cst.CSTNode, tuple[Value, ...]]) -> None:
-    """Nested functions that were never called here (hooks, callbacks) run once with unknown arguments."""
+    """Nested functions that were never called here (hooks, callbacks) run once with unknown arguments; what a default
+    keeps of a graph is there in any case, other defaults stand for what callers leave out."""
     frame.state.alive = True
     mode = frame.state.mode
     while waiting := [c for c in frame.closures.values() if not c.calls]:  # those nested deeper are met on the way
         for closure in waiting:
             closure.calls = 1
             frame.state.mode = Mode.ENTERED if mode is not Mode.OFF else mode
-            params = closure.node.params
-            nodes = (*params.posonly_params, *params.params, *params.kwonly_params)
-            values = {p.name.value: UNKNOWN for p in nodes}
-            for node, value in zip(nodes, handed.get(closure.node, ())):
+            values = {k: v if v.fact is not Fact.NO else UNKNOWN for k, v in closure.unset().items()}
+            for node, value in zip(closure.parameters(), handed.get(closure.node, ())):
                 values[node.name.value] = frame.op("handed", node, value).value
             project_calls.run_nested(frame, closure, values)
     frame.state.mode = mode

@@ -177,9 +177,18 @@ def fact(value: Value) -> Fact:
     return value.fact
 
 
+KEEPERS = frozenset("function literal.tuple literal.list literal.set literal.dict".split())
+
+
 def freed(value: Value) -> bool:
     """Has a backward call already released the buffers of `value`'s graph, on every path?"""
-    return bool(value.defs) and all(op.freed for op in value.defs)
+    return bool(value.defs) and all(map(_freed, value.defs))
+
+
+def _freed(op: Op) -> bool:
+    """A display or a function keeps the graphs of its members; a backward call walks these, not what keeps them."""
+    members = [source for source in op.inputs if source.value.fact is not Fact.NO] if op.name in KEEPERS else []
+    return bool(op.freed) or (bool(members) and all(map(_freed, members)))
 
 
 def origin(value: Value) -> Op | None:

@@ -75,7 +75,7 @@ def element_of(f: Frame, node: cst.BaseExpression, container: Value) -> Value:
         value = replace(value, kind=Kind.TENSOR, layout=Layout.UNKNOWN, dtype=container.dtype, device=container.device)
     defs = value.defs
     op = f.op("iter", node, value, inputs=[container, value])
-    if known and len(defs) == 1 and container.name in ("tuple", "list"):
+    if known and len(defs) == 1 and container.name in ("tuple", "list") and not any(d.stores for d in container.defs):
         return value
     return op.value
 

@@ -232,11 +232,9 @@ def _inline(f: Frame, node: cst.Call, closure: Closure, args: list[Argument]) ->
         return unknown(f, node, args)
     params = closure.node.params
     names = [p.name.value for p in (*params.posonly_params, *params.params)]
-    keywords = {a.name: a.value for a in args if a.name not in (None, "*", "**")}
-    values = dict(zip(names, (a.value for a in args if a.name is None))) | keywords
-    for parameter in (*params.posonly_params, *params.params, *params.kwonly_params):
-        values.setdefault(parameter.name.value, UNKNOWN)
-    return run_nested(f, closure, {k: v for k, v in values.items() if k is not None})
+    keywords = {a.name: a.value for a in args if a.name and a.name not in ("*", "**")}
+    values = closure.unset() | dict(zip(names, (a.value for a in args if a.name is None))) | keywords
+    return run_nested(f, closure, values)
 
 
 def run_nested(f: Frame, closure: Closure, values: dict[str, Value]) -> Value:

@@ -8,9 +8,9 @@ import libcst as cst
 
 from torchmemlint.flow import bindings
 from torchmemlint.flow.contexts import enter, leave
-from torchmemlint.flow.dispatch import STATEMENTS, evaluate, run
+from torchmemlint.flow.dispatch import STATEMENTS, evaluate, nested, run
 from torchmemlint.flow.exceptions import Handler
-from torchmemlint.flow.frame import Closure, Frame, State, dotted, merge
+from torchmemlint.flow.frame import Frame, State, dotted, merge
 from torchmemlint.flow.graph import Sink
 from torchmemlint.flow.holders import element_of
 from torchmemlint.flow.tested import narrow
@@ -184,11 +184,7 @@ def _function(f: Frame, node: cst.FunctionDef) -> None:
     """A nested function; the module's own are known through the index."""
     if f.depth == 0 and not f.info.name:
         return
-    op = f.op("function", node, Value(kind=Kind.FUNCTION, graph=Fact.NO, const=node))
-    f.closures[node] = Closure(node, op, f.state.mode, getattr(f.closures.get(node), "calls", 0))
-    for default in (p.default for p in node.params.params if p.default is not None):
-        evaluate(f, default)
-    f.bind(node.name.value, op.value)
+    f.bind(node.name.value, nested(f, node))
 
 
 def _class(f: Frame, node: cst.ClassDef) -> None:

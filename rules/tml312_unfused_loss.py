@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.fixes import Plan, replace, spell
 from torchmemlint.flow.events import OpClosed
-from torchmemlint.flow.graph import Op
+from torchmemlint.flow.graph import Mode, Op
 from torchmemlint.flow.patterns import input_of, is_module, maker, nodes, number, only_reader, operands, sign
 from torchmemlint.flow.values import Value
 
@@ -81,7 +81,9 @@ class UnfusedLoss(Rule):
         if made is None or not _named(made, "sigmoid", "Sigmoid"):
             return
         others = [u for u in made.consumers if u is not rest]
-        if len(others) == 1 and others[0].name == "torch.log" and rest.consumers == [op]:
+        if len(others) != 1 or others[0].name != "torch.log" or rest.consumers != [op]:
+            return
+        if op.mode is not Mode.OFF and not any(sign(user) == "-" for user in _shared_readers(op, others[0])):
             what = (
                 "binary cross entropy is written out of two logarithms, each of which saves a tensor of the logits' "
                 "size: `binary_cross_entropy_with_logits` saves the logits"
@@ -134,6 +136,11 @@ def _maker(value: Value | None) -> Op | None:
 
 def _named(op: Op, function: str, module: str) -> bool:
     return op.name == f"torch.{function}" or is_module(op, module)
+
+
+def _shared_readers(*logarithms: Op) -> set[Op]:
+    """What reads both at once: of a difference of both, the result are the logits themselves, and no loss."""
+    return set.intersection(*(set(op.consumers) for op in logarithms))
 
 
 def _tiny(op: Op) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.findings import Place
 from torchmemlint.fixes import Plan, set_keyword
-from torchmemlint.flow.checkpoints import SAVED, Loaded, loaded, names_of, restores_module
+from torchmemlint.flow.checkpoints import DOWNLOADED, SAVED, Loaded, loaded, names_of, restores_module
 from torchmemlint.flow.devices import on_accelerator
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.frame import dotted
@@ -98,8 +98,8 @@ class LoadOntoDevice(Rule):
         )
 
     def _severity(self, event: OpClosed, load: Loaded) -> Severity:
-        if load.destination != SAVED:
-            return Severity.HINT
+        if load.destination != SAVED or load.op.callee in DOWNLOADED:
+            return Severity.HINT  # published weights mostly come from the CPU
         return (
             self.severity if self._distributed(event) or not trains(event.function, event.op.order) else Severity.HINT
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchmemlint.flow.graph import Op, closure
+from torchmemlint.flow.graph import Argument, Op, closure
 from torchmemlint.flow.layout import sizes, units
 from torchmemlint.flow.patterns import bare, dimension, input_of, is_module, maker, number, operands, sign, text_of
 from torchmemlint.flow.values import Fact, Kind, Value
@@ -115,7 +115,8 @@ def _result(softmax: Op) -> Op | None:
         operands_of_einsum = user.name in ("literal.tuple", "literal.list") and [bare(u) for u in user.uses] == [
             "einsum"
         ]
-        if not (bare(user) in PASSING | TURNS or is_module(user, "Dropout", "Identity") or operands_of_einsum):
+        passed = bare(user) in PASSING | TURNS or is_module(user, "Dropout", "Identity") or _permuted(user)
+        if not (passed or operands_of_einsum):
             return None
         current = user
     return None
@@ -201,15 +202,21 @@ def _true_consumers(op: Op) -> list[Op]:
 def _turned(product: Op, softmax: Op, result: Op) -> bool:
     """Is it q kᵀ and weights · v: one operand transposed and the last dimension normalised, or both einsums?"""
     if bare(product) == "einsum" or bare(result) == "einsum":
-        return bare(product) == bare(result) == "einsum" and _bilinear(product) and _bilinear(result)
-    axis = softmax.argument(0, "dim")
-    if softmax.name == "module":
-        made = maker(softmax.receiver) if softmax.receiver is not None else None
-        axis = made.argument(0, "dim") if made is not None else None
+        both = bare(product) == bare(result) == "einsum" and _bilinear(product) and _bilinear(result)
+        return both and not _maps_one_axis(product) and _sums_normalised(softmax, result)
+    axis = _axis(softmax)
     last = dimension(softmax) if softmax.name != "module" else None
     if axis is not None and last is not None and last not in (-1, 2, 3):
         return False
     return any(_is_turned(v) for v in operands(product))
+
+
+def _axis(softmax: Op) -> Argument | None:
+    """The argument that says which dimension is normalised."""
+    if softmax.name != "module":
+        return softmax.argument(0, "dim")
+    made = maker(softmax.receiver) if softmax.receiver is not None else None
+    return made.argument(0, "dim") if made is not None else None
 
 
 def _is_turned(value: Value) -> bool:
@@ -222,9 +229,47 @@ def _is_turned(value: Value) -> bool:
 
 def _bilinear(op: Op) -> bool:
     """Is it an einsum of two operands, contracting an index that the result has not?"""
-    first = op.receiver_node
-    equation = text_of(first)
+    sides = _sides(op)
+    return sides is not None and bool((set(sides[0]) & set(sides[1])) - set(sides[2]))
+
+
+def _sides(op: Op) -> tuple[str, str, str] | None:
+    """The indices of both operands and of the result of an einsum."""
+    equation = text_of(op.receiver_node)
     if equation is None or "->" not in equation:
+        return None
+    given, result = equation.replace(" ", "").split("->")
+    sides = given.split(",")
+    return (sides[0], sides[1], result) if len(sides) == 2 else None
+
+
+def _maps_one_axis(product: Op) -> bool:
+    """Is one operand a matrix that mixes the heads of scores that are made already ("bhij,hg->bgij")?"""
+    sides = _sides(product)
+    if sides is None:
         return False
-    sides = equation.replace(" ", "").split("->")[0].split(",")
-    return len(sides) == 2 and bool((set(sides[0]) & set(sides[1])) - set(equation.split("->")[1]))
+    for matrix, scores in (sides[:2], sides[1::-1]):
+        summed = (set(matrix) & set(scores)) - set(sides[2])
+        if len(matrix) == 2 and len(summed) == 1 and len(scores) > 2:
+            old = summed.pop()
+            if sides[2] == scores.replace(old, matrix.replace(old, "")):
+                return True
+    return False
+
+
+def _sums_normalised(softmax: Op, result: Op) -> bool:
+    """Is the index over which the softmax runs the one that the product with the values sums? Unknown counts as yes."""
+    sides, axis = _sides(result), _axis(softmax)
+    at = number(axis.node) if axis is not None else -1 if softmax.name == "module" else None
+    places = [i for i, a in enumerate(result.arguments[:2]) if softmax in _behind(a.value)]
+    if sides is None or not isinstance(at, int) or not places:
+        return True
+    weights = sides[places[0]]
+    return not -len(weights) <= at < len(weights) or weights[at] not in sides[2]
+
+
+def _permuted(op: Op) -> bool:
+    """Is it einops' `rearrange` that only changes the order of the dimensions?"""
+    pattern = text_of(op.arguments[1].node) if op.callee == "einops.rearrange" and len(op.arguments) > 1 else None
+    before, arrow, after = (pattern or "").partition("->")
+    return bool(arrow) and "(" not in before + after and sorted(before.split()) == sorted(after.split())

@@ -12,7 +12,7 @@ from torchmemlint.flow.backward import backward_call
 from torchmemlint.flow.contexts import apply_effect
 from torchmemlint.flow.dispatch import EXPRESSIONS, INVOKE, evaluate, invoke, unknown
 from torchmemlint.flow.frame import Frame, dotted
-from torchmemlint.flow.graph import Argument, Sink
+from torchmemlint.flow.graph import Argument, Sink, closure
 from torchmemlint.flow.hooks import REGISTERS
 from torchmemlint.flow.values import HOST, Fact, Kind, Value, replace
 
@@ -57,7 +57,7 @@ def _unproven(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> 
     path = dotted(node.func)
     proven = path is not None and f.evidence.get(path) is Kind.MODULE
     if proven or callee.name == "checkpoint":  # a loaded object that is called is a module
-        trainable = Fact.NO if path in f.frozen else Fact.YES
+        trainable = Fact.NO if path in f.frozen or _frozen(callee) else Fact.YES
         return modules.forward(f, node, replace(callee, kind=Kind.MODULE, name=None, trainable=trainable), args)
     if path is not None:
         f.unsettled.add(path)
@@ -155,7 +155,7 @@ def _unknown_method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, 
     if path is None and name in OWN_EVIDENCE and not args:
         proven = Kind.MODULE  # `vgg19().features[:9].eval()`
     if proven is Kind.MODULE:
-        module = replace(base, kind=Kind.MODULE, trainable=Fact.YES)
+        module = replace(base, kind=Kind.MODULE, trainable=Fact.NO if _frozen(base) else Fact.YES)
         result = modules.method(f, node, func, module, args)
         if result is None and path is not None:
             f.unsettled.add(path)  # a method of the project's class, should a caller tell which
@@ -176,6 +176,12 @@ def _unknown_method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, 
     if knowledge.detaching_call(name):
         return externals.to_host(f, node, args)
     return _opaque(f, node, func, base, args)
+
+
+def _frozen(value: Value) -> bool:
+    """Is it an object, or the copy of one, on which `requires_grad_(False)` was called before it was known as a module?"""
+    made = closure(value.defs, lambda o: o.inputs if o.name in ("copy", "bind", "torch.to", "torch.cuda") else (), 20)
+    return any(op.name == "torch.requires_grad_" and op.value.graph is Fact.NO for op in made)
 
 
 def _opaque(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: list[Argument]) -> Value:

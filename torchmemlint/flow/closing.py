@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchmemlint.flow.events import Event, ForwardClosed, FunctionClosed, GradContextMisused, HolderClosed, OpClosed
+from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.graph import Mode, Op, fact
 from torchmemlint.flow.keeping import kept
 from torchmemlint.flow.patterns import alone
 from torchmemlint.flow.threads import unguarded
+from torchmemlint.flow.unrecorded import turned_into_numpy
 from torchmemlint.flow.values import Fact, Kind
 from torchmemlint.registry import RUNS, role
 
@@ -26,7 +28,7 @@ def events(flow: FunctionFlow, wanted: Collection[type[Event]] = ALL) -> Iterato
     """The wanted events of a function, in the order of its operations."""
     forwards: list[ForwardClosed] = []
     # inside a forward, whether a graph is wanted is its caller's affair
-    runs = role(flow.info) in RUNS and (ForwardClosed in wanted or FunctionClosed in wanted)
+    runs = role(flow.info) in RUNS and (ForwardClosed in wanted or FunctionClosed in wanted) and not _frozen(flow)
     for op in flow.ops:
         if OpClosed in wanted:
             yield OpClosed(flow, op)
@@ -44,7 +46,7 @@ def events(flow: FunctionFlow, wanted: Collection[type[Event]] = ALL) -> Iterato
 
 
 def _forward(flow: FunctionFlow, op: Op) -> Iterator[ForwardClosed]:
-    if fact(op.value) is Fact.NO or op.mode is Mode.OFF:
+    if fact(op.value) is Fact.NO or op.mode is Mode.OFF or turned_into_numpy(flow, op):
         return
     if op.name == "module":
         if op.receiver is not None and op.receiver.trainable is not Fact.NO:
@@ -52,9 +54,24 @@ def _forward(flow: FunctionFlow, op: Op) -> Iterator[ForwardClosed]:
     elif (
         (id(op.node), "module") not in flow.frame.table
         and op.value.graph is Fact.YES
+        and not _frozen_at(flow, op)
         and any(_evaluates(flow, op, path) for path in _modules_of(flow, op))
     ):
         yield ForwardClosed(flow, op, True)
+
+
+def _frozen(flow: FunctionFlow) -> bool:
+    """Is it a method of a module whose known callers all have frozen that module before?"""
+    owner = flow.program.project.owner(flow.info)
+    if owner is None or flow.program.is_module(flow.program.key(owner)) is not Fact.YES:
+        return False
+    sites = flow.program.callers.sites(flow.info).calls
+    return bool(sites) and all(_frozen_at(site.flow, site.op) for site in sites)
+
+
+def _frozen_at(flow: FunctionFlow, call: Op) -> bool:
+    known = call.receiver is not None and call.receiver.trainable is Fact.NO
+    return known or call.receiver_node is not None and dotted(call.receiver_node) in flow.frame.frozen
 
 
 def _modules_of(flow: FunctionFlow, call: Op) -> list[str]:

@@ -143,6 +143,8 @@ def is_fresh(op: Op) -> bool:
     fact = knowledge.operator(bare(op)) if op.name.startswith("torch.") else None
     if fact is None or any(a.name == "out" for a in op.arguments):
         return False
+    if op.name == "torch.index" and op.value.shares:
+        return False  # the index may be a number: a view
     return fact.kind in ("fresh", "host")
 
 

@@ -150,7 +150,9 @@ def _gradients(flow: FunctionFlow, owner: ClassInfo) -> frozenset[int]:
         return frozenset()
     found: set[int] = set()
     for value in backward.frame.returns:
-        members = value.elements if value.kind is Kind.CONTAINER and isinstance(value.elements, tuple) else (value,)
+        members = value.elements if value.kind is Kind.CONTAINER and isinstance(value.elements, tuple) else ()
+        if not members and len(flow.info.parameters) <= 2:
+            members = (value,)  # a single gradient; else it is a tuple out of sight: a sum, or what a call gives
         found.update(i for i, member in enumerate(members) if member.kind is not Kind.HOST)
     return frozenset(found)
 

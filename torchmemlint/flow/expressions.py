@@ -158,7 +158,10 @@ def _unary(f: Frame, node: cst.UnaryOperation) -> Value:
     if value.kind is Kind.HOST:
         return HOST
     graph, params = f.derived([value])
-    return f.op("arith", node, Value(kind=value.kind, graph=graph, params=params), inputs=[value]).value
+    result = Value(kind=value.kind, graph=graph, params=params)
+    if value.kind is Kind.TENSOR:
+        result = replace(result, scalar=value.scalar, device=value.device)
+    return f.op("arith", node, result, inputs=[value]).value
 
 
 def _boolean(f: Frame, node: cst.BooleanOperation) -> Value:

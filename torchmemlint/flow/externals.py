@@ -16,6 +16,8 @@ from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Layout, Value, r
 from torchmemlint.knowledge.diagnostics import diagnostic
 
 Args = list[Argument]
+CARRYING = ("einops.", "opt_einsum.", "torch.nn.utils.rnn.")  # all that is returned carries what came in
+EINOPS = frozenset({"einops.rearrange", "einops.repeat", "einops.reduce"})
 MAKERS = frozenset({"collections.defaultdict", "collections.deque", "queue.Queue", "collections.OrderedDict"})
 
 
@@ -65,6 +67,18 @@ def _library(f: Frame, node: cst.Call, name: str, args: Args) -> Value:
     graph, params = f.derived([a.value for a in args])
     value = Value(graph=min(graph, Fact.MAYBE), params=params)
     return f.op("?call", node, value, arguments=args, sunk=[Sink.LIBRARY], callee=name).value
+
+
+def _tensor_function(f: Frame, node: cst.Call, name: str, args: Args) -> Value:
+    """A function of tensors: what carries its arguments' graphs for sure, and may be a view of them, or may only."""
+    if not name.startswith(CARRYING):
+        return _library(f, node, name, args)
+    graph, params = f.derived([a.value for a in args])
+    value = Value(graph=graph, params=params)
+    if name in EINOPS:
+        shared = args[0].value.defs if args and name != "einops.reduce" else ()
+        value = replace(value, kind=Kind.TENSOR, shares=shared)
+    return f.op("?call", node, value, arguments=args, callee=name).value
 
 
 def to_host(f: Frame, node: cst.CSTNode, args: Sequence[Argument]) -> Value:
@@ -347,6 +361,7 @@ ROLES: dict[str, Callable[[Frame, cst.Call, str, Args], Value]] = {
     "loader": _of_kind(Kind.LOADER),
     "module_factory": _of_kind(Kind.MODULE, trainable=Fact.YES),
     "wrapper": _wrapper,
+    "tensor_function": _tensor_function,
     "passthrough": _passthrough,
     "checkpoint_load": _loaded,
     "checkpoint_save": _saved,

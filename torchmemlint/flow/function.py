@@ -13,9 +13,9 @@ import libcst as cst
 from torchmemlint.flow import calls, expressions, project_calls, statements  # the handlers fill the tables
 from torchmemlint.flow.dispatch import run
 from torchmemlint.flow.frame import Frame, State
-from torchmemlint.flow.graph import Mode, Op, upstream
+from torchmemlint.flow.graph import Mode, Op, Sink, upstream
 from torchmemlint.flow.summary import Summary, summarise
-from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, replace
+from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, replace
 
 HANDLERS = (calls, expressions, statements)
 
@@ -129,7 +129,9 @@ def _run_uncalled(frame: Frame, handed: dict[cst.CSTNode, tuple[Value, ...]]) ->
             values = {k: v if v.fact is not Fact.NO else UNKNOWN for k, v in closure.unset().items()}
             for node, value in zip(closure.parameters(), handed.get(closure.node, ())):
                 values[node.name.value] = frame.op("handed", node, value).value
-            project_calls.run_nested(frame, closure, values)
+            result = project_calls.run_nested(frame, closure, values)
+            if result.defs:  # whoever calls it gets the result
+                frame.op("handed out", closure.node, HOST, inputs=[result], passes=False, sunk=[Sink.YIELDED])
     frame.state.mode = mode
 
 

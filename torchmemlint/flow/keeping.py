@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from torchmemlint import knowledge
 from torchmemlint.flow.cycles import carries
 from torchmemlint.flow.events import HolderClosed
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 STORING = frozenset({COLLECTS, KEEPERS})
 """Marks of functions that are looked at themselves: a call in such a one says what its callee keeps."""
 LEAVES = frozenset({"parameter", "torch.requires_grad_", "torch.tensor", "torch.zeros", "torch.ones", "torch.randn"})
+HANDING = frozenset({"item", "bind", "store", "comprehension"})
 LOCAL = frozenset(
     {"literal.list", "literal.dict", "literal.set", "comprehension", "?call", "read", "copy", "construct"}
 )
@@ -90,7 +93,7 @@ def _is_told_at_calls(flow: FunctionFlow, store: Store) -> bool:
 
 def _holder(flow: FunctionFlow, holder: Op) -> Iterator[HolderClosed]:
     kind = holder_kind(flow, holder)
-    stores = [s for s in holder.stores if (kind != "container" or outlives(holder, s)) and not carries(holder, s)]
+    stores = [s for s in holder.stores if (kind != "container" or _grows(holder, s)) and not carries(holder, s)]
     if holder.name == "param":
         stores = [s for s in stores if s.value.graph is Fact.YES]  # what the caller passed is told at the call
     if (
@@ -144,6 +147,27 @@ def outlives(holder: Op, store: Store) -> bool:
     """Is the store in a loop that the holder was made outside of?"""
     inner, outer = store.op.loops, holder.loops
     return len(inner) > len(outer) and inner[: len(outer)] == outer
+
+
+def _grows(holder: Op, store: Store) -> bool:
+    """Does each iteration put in a graph of its own? Parts of a result made before the loop share that one's graph."""
+    if not outlives(holder, store):
+        return False
+    if not store.value.defs or fact(store.value) is not Fact.YES:
+        return True
+    loop = store.op.loops[len(holder.loops)]
+    made = closure(store.value.defs, lambda o: o.inputs if o.passes else ())
+    return any(loop in o.loops and not _hands_on(o) for o in made)
+
+
+def _hands_on(op: Op) -> bool:
+    """Does the operation only pass on, group or view what was made before?"""
+    if op.name in HANDING or op.name.startswith("literal."):
+        return True
+    if op.name == "iter":  # a generator makes each member anew
+        return all(o.name.startswith(("torch.", "literal.")) or isinstance(o.node, cst.ListComp) for o in op.inputs)
+    fact = knowledge.operator(op.name.removeprefix("torch.")) if op.name.startswith("torch.") else None
+    return fact is not None and fact.kind == "view" or op.name == "torch.getitem"
 
 
 def _is_bound(holder: Op) -> bool:

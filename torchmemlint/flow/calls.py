@@ -179,7 +179,7 @@ def _unknown_method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, 
 
 
 def _frozen(value: Value) -> bool:
-    """Is it an object, or the copy of one, on which `requires_grad_(False)` was called before it was known as a module?"""
+    """Is it an object, or a copy of one, on which `requires_grad_(False)` was called before it proved a module?"""
     made = closure(value.defs, lambda o: o.inputs if o.name in ("copy", "bind", "torch.to", "torch.cuda") else (), 20)
     return any(op.name == "torch.requires_grad_" and op.value.graph is Fact.NO for op in made)
 

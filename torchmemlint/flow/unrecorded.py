@@ -1,4 +1,4 @@
-"""Results that surely carry no graph, whatever their making suggests: PyTorch refuses what is done to them otherwise."""
+"""Results that surely carry no graph, whatever their making suggests: PyTorch refuses what is done to them else."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchmemlint.findings import Place, Severity
 from torchmemlint.fixes import Plan, call_method, combine
+from torchmemlint.flow.collecting import mixed
 from torchmemlint.flow.events import HolderClosed
 from torchmemlint.flow.graph import Sink, Store, closure, fact, freed, origin
 from torchmemlint.flow.keeping import whole_buffer
@@ -20,6 +21,8 @@ BUFFER = "the whole elementwise buffer of its loss, on whose storage the scalar 
 TO_HOST = frozenset("host return torch.cpu torch.numpy torch.item torch.tolist torch.detach torch.to".split())
 OWN = "the forward's output and what was computed from it; its backward has freed the activations"
 OUT_OF_SIGHT = frozenset({Sink.RETURNED, Sink.YIELDED, Sink.UNKNOWN_CALL, Sink.ATTRIBUTE, Sink.GLOBAL})
+HANDED_ON = frozenset({Sink.RETURNED, Sink.YIELDED})
+"""Who gets the holder may go on to train with what is in it, unless the function itself trains."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,8 @@ def verdicts(event: HolderClosed) -> Iterator[Verdict]:
             continue
         if fact(store.value) is Fact.YES:
             severity, what = cost(store.value)
-            fix = mend(store, safe=visible, moved=not _computed_with(event, store))
+            handed_on = event.sinks & HANDED_ON and not event.function.summary.backward
+            fix = None if handed_on else mend(store, safe=visible, moved=_may_move(event, store, visible))
         elif whole_buffer(store.value) is not None and store.how != "accumulate":
             severity, what, fix = Severity.WARNING, BUFFER, clone(store)
         else:
@@ -86,6 +90,13 @@ def _forward_is_freed(value: Value) -> bool:
     behind = list(closure(value.defs, lambda o: o.inputs if o.passes else ()))
     forwards = [op for op in behind if op.name in ("module", "call", "?call", "custom")]
     return any(op.freed for op in behind) and all(op.freed for op in forwards)
+
+
+def _may_move(event: HolderClosed, store: Store, visible: bool) -> bool:
+    """Is no reader known to need the value on its device? Of a container all readers must be known."""
+    if event.kind == "container":
+        return visible and not mixed(event.function, event.holder)
+    return not _computed_with(event, store)
 
 
 def _computed_with(event: HolderClosed, store: Store) -> bool:

@@ -11,6 +11,8 @@ from torchmemlint.flow.graph import Op
 from torchmemlint.flow.handed import runs_with_grad
 from torchmemlint.flow.layout import sizes, units
 from torchmemlint.flow.patterns import bare, in_place, input_of, is_module, maker
+from torchmemlint.flow.remarks import explained
+from torchmemlint.flow.strides import dense_rows
 from torchmemlint.flow.values import Layout
 
 from ._copies import method
@@ -35,10 +37,12 @@ class ContiguousCopiesView(Rule):
     logits.
 
     ## Known limits
-    Consumers that are not known to take strides (custom kernels, collectives, `view`, code out of sight) keep the rule
-    silent. Operators that copy strided operands for themselves, and products of four dimensions, which do so too, are
-    hints at most, and so is a copy that broadcasts against something larger. A contiguous operand can be faster in a
-    matrix product that runs often.
+    Consumers that are not known to take strides (custom kernels, collectives, `view`, code out of sight) keep the
+    rule silent. Operators that copy strided operands for themselves, and products of four dimensions, which do so
+    too, are hints at most, and so is a copy that broadcasts against something larger. A contiguous operand can be
+    faster in a matrix product that runs often. Fused attention is fed by strided heads, but not by a last dimension
+    with gaps, where the copy saves all the scores: measured on an H200, 128 instead of 4672 MiB for 8 heads of 4096
+    positions. A call that a comment beside it names is left alone.
 
     ## Fix safety
     Unsafe: the values are equal, but results may have other strides or round differently in another kernel.
@@ -61,7 +65,7 @@ class ContiguousCopiesView(Rule):
             return
         shown = event.function.unit.text(op.receiver_node) if op.receiver_node is not None else "the view"
         found = reading(event.function, op, stop=FLATTENING, through=CONVERTING)
-        if found.escapes or not found.readers:
+        if found.escapes or not found.readers or explained(op):
             return
         if all(map(_into_cross_entropy, found.ops)):
             message = f"one more copy of `{shown}`: shift the labels instead of the logits, which stay as they are"
@@ -84,6 +88,8 @@ def _severity(op: Op, found: Reading) -> Severity | None:
         return None
     if any(knowledge.accepts_strides(name) != "yes" for name in names):
         return None
+    if "scaled_dot_product_attention" in names and not dense_rows(op.receiver or op.value):
+        return None  # the fused kernels do not take it, and all scores are written out
     if "linear" in names and any(
         op in (input_of(user) or op.value).defs for user in found.ops if bare(user) == "linear"
     ):

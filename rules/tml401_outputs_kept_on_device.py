@@ -6,7 +6,7 @@ import libcst as cst
 
 from torchmemlint.api import RUNS, Finding, Rule, Severity, on
 from torchmemlint.fixes import Plan, call_method
-from torchmemlint.flow.collecting import Collected, End, collected, collected_by_callee
+from torchmemlint.flow.collecting import Collected, End, collected, collected_by_callee, mixed
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.index.marks import COLLECTS, GRAPHS, KEEPERS
 
@@ -64,12 +64,12 @@ class OutputsKeptOnDevice(Rule):
             message += ": it grows with the number of batches" if found.over_data else " until it is dropped"
         sure = found.end is End.LAST or (found.end is End.HOST and found.over_data)
         severity = self.severity if sure else Severity.HINT
-        return self.finding(event, found.op.node, message, severity=severity, fix=self._fix(found))
+        return self.finding(event, found.op.node, message, severity=severity, fix=self._fix(event, found))
 
     @staticmethod
-    def _fix(found: Collected) -> Plan | None:
+    def _fix(event: OpClosed, found: Collected) -> Plan | None:
         node = found.value_node
-        if node is None or found.end is End.LAST or isinstance(node, DISPLAYS):
+        if node is None or found.end is not End.HOST or isinstance(node, DISPLAYS) or mixed(event.function, event.op):
             return None
         plan = call_method(node, "cpu").titled("move it to the CPU")
         return plan.unsafe("what is computed from the collection then runs on the CPU")

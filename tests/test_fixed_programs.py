@@ -290,3 +290,86 @@ def test_a_second_run_changes_nothing(code: str) -> None:
     for body in (CARRIED, SKIPPED, UNPACKED, MIXED, QUEUE, FLAT, FOREIGN, TARGETS, PLACES, TRAINS):
         once = mended(code, body)
         assert mended(code, once) == once
+
+
+@pytest.mark.parametrize(
+    ("body", "freed"),
+    [
+        ("q, k = q.transpose(1, 2).contiguous(), k\nreturn F.scaled_dot_product_attention(q, k, v)", True),
+        ("q = q.permute(0, 2, 1, 3).contiguous()\nreturn F.scaled_dot_product_attention(q, k, v)", True),
+        ("q = q[:, :, :, :8].contiguous()\nreturn F.scaled_dot_product_attention(q, k, v)", True),
+        ("return F.scaled_dot_product_attention(q.transpose(-1, -2).contiguous(), k, v)", False),
+        ("return F.scaled_dot_product_attention(q.mT.contiguous(), k, v)", False),
+        ("q = q.permute(0, 1, 3, 2).contiguous()\nreturn F.scaled_dot_product_attention(q, k, v)", False),
+        ("q = q[..., 0].transpose(1, 2).contiguous()\nreturn F.scaled_dot_product_attention(q, k, v)", False),
+        ("q = q.transpose(1, 3)[:, 1:].contiguous()\nreturn F.scaled_dot_product_attention(q, k, v)", False),
+        ("q = q.transpose(1, 2).contiguous()  # contiguous() for the kernel\nreturn q.exp()", False),
+        (
+            "# contiguous, or jit trips over it\n# in old versions\nq = q.transpose(1, 2).contiguous()\nreturn q.exp()",
+            False,
+        ),
+        ("q = q.transpose(1, 2).contiguous()  # heads first\nreturn q.exp()", True),
+    ],
+)
+def test_attention_is_fed_rows_without_gaps_and_what_is_explained_stays(body: str, freed: bool) -> None:
+    assert function("TML302", body) == (body.replace(".contiguous()", "", 1) if freed else body)
+
+
+HANDED_ON = """
+    def outputs(net: nn.Linear, data):
+        found = []
+        for x in data:
+            found.append(net(x))
+        return found
+"""
+DIFFERENCES = """
+    def differences(net: nn.Linear, data, target):
+        found = []
+        for x in data:
+            found.append(net(x))
+        print((torch.cat(found) - target).abs().mean().item())
+"""
+MEANS = """
+    def means(net: nn.Linear, data):
+        found = []
+        for x in data:
+            found.append(net(x))
+        print(torch.cat(found).mean(0).tolist())
+"""
+
+
+def test_what_is_collected_is_moved_only_if_nothing_on_the_device_meets_it() -> None:
+    assert unchanged("TML101", HANDED_ON)
+    assert "found.append(net(x).detach())\n" in mended("TML101", DIFFERENCES)
+    assert "found.append(net(x).detach().cpu())\n" in mended("TML101", MEANS)
+
+
+def test_outputs_without_a_graph_likewise() -> None:
+    def quiet(body: str) -> str:
+        return body.replace("for x in data:", "for x in data.cuda():").replace(
+            "    def", "    @torch.no_grad()\n    def"
+        )
+
+    assert unchanged("TML401", quiet(HANDED_ON))
+    assert unchanged("TML401", quiet(DIFFERENCES))
+    assert "found.append(net(x).cpu())\n" in mended("TML401", quiet(MEANS))
+
+
+def test_grad_is_turned_off_first_and_no_value_is_detached_then() -> None:
+    text = HEAD + textwrap.dedent(MEANS)
+    every = fix_source(text, "program.py", Config(select=("ALL",), unsafe_fixes=True))
+    assert "@torch.no_grad()\ndef means" in every
+    assert "detach" not in every
+
+
+def test_the_same_finding_in_another_function_does_not_stop_a_fix() -> None:
+    """What a fix brings to light elsewhere under the same words is no failure of the fix."""
+    quiet = MEANS.replace("        for", "        with torch.no_grad():\n          for").replace("x)", "x.cuda())")
+    later = MEANS.replace("def means", "def later").replace("net(x)", "net(x.cuda())")
+    text = (
+        HEAD
+        + textwrap.dedent(quiet.replace("            found.append", "                found.append"))
+        + textwrap.dedent(later)
+    )
+    every = fix_source(text, "program.py", Config(select=("ALL",), unsafe_fixes=True))
+    assert every.count("found.append(net(x.cuda()).cpu())") == 2

@@ -14,7 +14,9 @@ from torchmemlint.fixes import FileChanged, apply_checked, unified_diff, write_a
 from torchmemlint.source import Source, SourceError
 
 ROUNDS = 25
+GRAD_MODE = "TML2"
 Wanted = Callable[[Sequence[Diagnostic]], Sequence[Diagnostic]]
+_Kind = tuple[Any, ...]
 
 
 @dataclass
@@ -70,6 +72,7 @@ class _Round:
     old: Source
     new: Source
     made: list[Diagnostic]
+    kinds: list[_Kind]  # of what was made
 
 
 def mend(session: Session, unsafe: bool, keep: int = ROUNDS, wanted: Wanted = list) -> Mended:
@@ -81,9 +84,11 @@ def mend(session: Session, unsafe: bool, keep: int = ROUNDS, wanted: Wanted = li
     for _ in range(keep):
         rounds = _round(session, wanted(found), unsafe, result, broken)
         if rounds:
+            before = _kinds(session, found)
             session.update({path: each.new for path, each in rounds.items()})
             now = session.check(list(rounds))
-            kept = _accepted(session, rounds, found, now, result, broken)
+            kept = _accepted(session, rounds, before, now, result, broken)
+            _note_found(result, kept, found)
             found = sorted([d for d in found if d.filename not in kept] + [d for d in now if d.filename in kept])
         elif fresh:
             break
@@ -106,51 +111,72 @@ def _round(
     by_file: dict[str, dict[Fix, Diagnostic]] = {}
     for diagnostic in found:
         fix = diagnostic.fix
-        if fix is not None and fixable(diagnostic, unsafe) and not {fix, _kind(diagnostic)} & broken:
+        if fix is not None and fixable(diagnostic, unsafe) and not {fix, _kind(session, diagnostic)} & broken:
             by_file.setdefault(diagnostic.filename, {}).setdefault(fix, diagnostic)
-    rounds = {path: _mended(session, path, fixes, result, broken) for path, fixes in by_file.items()}
+    rounds = {path: _mended(session, path, _first(fixes), result, broken) for path, fixes in by_file.items()}
     return {path: each for path, each in rounds.items() if each is not None}
 
 
-def _kind(diagnostic: Diagnostic) -> tuple[Any, ...]:
-    """What a finding and its fix are, wherever they stand in the file."""
+def _first(fixes: dict[Fix, Diagnostic]) -> dict[Fix, Diagnostic]:
+    """Those that turn grad off, if there are any: what they leave of the other findings is another matter."""
+    return {fix: d for fix, d in fixes.items() if d.code.startswith(GRAD_MODE)} or fixes
+
+
+def _kind(session: Session, diagnostic: Diagnostic) -> _Kind:
+    """What a finding and its fix are, in which function, wherever that stands in the file."""
     fix = diagnostic.fix
     edits = (fix.message, *(edit.content for edit in fix.edits)) if fix is not None else ()
-    return diagnostic.filename, diagnostic.code, diagnostic.message, edits
+    index = session.indexes.get(diagnostic.filename)
+    around = [
+        function
+        for function in (index.functions.values() if index is not None else ())
+        if function.name and function.first_line <= diagnostic.row <= function.end_line
+    ]
+    scope = max(around, key=lambda function: function.first_line).qualname if around else ""
+    return diagnostic.filename, scope, diagnostic.code, diagnostic.message, edits
+
+
+def _kinds(session: Session, found: Sequence[Diagnostic]) -> Counter[_Kind]:
+    return Counter(_kind(session, diagnostic) for diagnostic in found)
 
 
 def _accepted(
     session: Session,
     rounds: dict[str, _Round],
-    found: Sequence[Diagnostic],
+    before: Counter[_Kind],
     now: Sequence[Diagnostic],
     result: Mended,
     broken: set[Any],
 ) -> set[str]:
     """The files whose fixes took their findings away; the others get their text back."""
-    before, after = Counter(map(_kind, found)), Counter(map(_kind, now))
+    after = _kinds(session, now)
     undone: dict[str, Source] = {}
     for path, each in rounds.items():
-        made = Counter(map(_kind, each.made))
-        futile = [d for d in each.made if after[_kind(d)] > before[_kind(d)] - made[_kind(d)]]
+        made = Counter(each.kinds)
+        futile = [(d, kind) for d, kind in zip(each.made, each.kinds) if after[kind] > before[kind] - made[kind]]
         if each.new.data in result.seen.setdefault(path, {each.old.data}):
             undone[path] = each.old  # fixes that undo one another
-            broken.update(map(_kind, each.made))
+            broken.update(each.kinds)
             result.notes += [f"{path}:{d.row}: {d.code} left as it is: another fix undoes it" for d in each.made]
-            continue
-        if futile:
+        elif futile:
             undone[path] = each.old
-            broken.update(map(_kind, futile))
-            result.notes += [f"{path}:{d.row}: {d.code} left as it is: it would still be found" for d in futile]
-            continue
-        if path not in result.before:
-            result.before[path], result.found[path] = each.old, [d for d in found if d.filename == path]
-        result.after[path] = each.new
-        result.seen[path].add(each.new.data)
-        result.by_file.setdefault(path, Counter()).update(d.code for d in each.made)
+            broken.update(kind for _, kind in futile)
+            result.notes += [f"{path}:{d.row}: {d.code} left as it is: it would still be found" for d, _ in futile]
+        else:
+            result.before.setdefault(path, each.old)
+            result.after[path] = each.new
+            result.seen[path].add(each.new.data)
+            result.by_file.setdefault(path, Counter()).update(d.code for d in each.made)
     if undone:
         session.update(undone)
     return set(rounds) - set(undone)
+
+
+def _note_found(result: Mended, kept: set[str], found: Sequence[Diagnostic]) -> None:
+    """Remember what was found in files before their first change."""
+    for path in kept:
+        if path not in result.found:
+            result.found[path] = [d for d in found if d.filename == path]
 
 
 def _mended(
@@ -177,4 +203,6 @@ def _mended(
         result.notes.append(f"{path}: left as it is: {error}")
         return None
     raw = result.before[path].raw if path in result.before else old.raw
-    return _Round(old, replace(old, data=data, raw=raw), [fixes[fix] for fix in made])
+    diagnostics = [fixes[fix] for fix in made]
+    kinds = [_kind(session, diagnostic) for diagnostic in diagnostics]
+    return _Round(old, replace(old, data=data, raw=raw), diagnostics, kinds)

@@ -161,6 +161,45 @@ def _becomes(flow: FunctionFlow, readers: Iterable[Op], depth: int) -> End:
     return ends.pop() if len(ends) == 1 else End.UNKNOWN
 
 
+def mixed(flow: FunctionFlow, holder: Op) -> bool:
+    """Is something that may live on the device computed with what is read from the holder? What is put into it can't be
+    moved to the CPU then."""
+    stores = {store.op for store in holder.stores}
+    return _mixed(flow, [u for u in holder.uses if u.name not in ("bind", "del") and u not in stores], 3)
+
+
+def _mixed(flow: FunctionFlow, readers: Iterable[Op], depth: int) -> bool:
+    reached = set(closure(readers, lambda o: () if _on_host(o.value) or o.sunk & OVER else o.uses))
+    if any(o.name in ("module", "?call", "call", "construct") and not o.sunk & OVER for o in reached):
+        return True
+    if any(map(_device_operand, reached, [reached] * len(reached))):
+        return True
+    if all(Sink.RETURNED not in o.sunk for o in reached):
+        return False
+    sites = flow.program.callers.sites(flow.info)
+    return not depth or not sites.complete or any(_mixed(s.flow, s.op.uses, depth - 1) for s in sites.calls)
+
+
+def _on_host(value: Value) -> bool:
+    return value.kind is Kind.HOST or value.device == "cpu"
+
+
+def _device_operand(op: Op, reached: set[Op]) -> bool:
+    """Does the operation take a tensor that does not come from `reached` and is not known to be on the CPU?"""
+    if op.name in ("bind", "del", "store", "return", "iter", "host") or op.name.startswith("literal"):
+        return False
+    given = [op.receiver, *(a.value for a in op.arguments)]
+    return any(
+        value is not None
+        and value.kind in (Kind.TENSOR, Kind.UNKNOWN)
+        and not _on_host(value)
+        and value.scalar is not Fact.YES
+        and reached.isdisjoint(value.defs)
+        and bool(value.defs)
+        for value in given
+    )
+
+
 def _takes_last(op: Op) -> bool:
     node = op.node
     if not isinstance(node, cst.Subscript) or len(node.slice) != 1 or not isinstance(node.slice[0].slice, cst.Index):

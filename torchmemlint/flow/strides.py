@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from torchmemlint.flow.graph import Argument
+from torchmemlint.flow.graph import Argument, Op
+from torchmemlint.flow.patterns import bare, dimension, number
 from torchmemlint.flow.values import Layout, Value
 
 FILLING = frozenset({"Linear", "Bilinear", "Embedding"})  # modules that write a new contiguous result
@@ -56,3 +57,45 @@ def module_layout(name: str, args: Sequence[Argument]) -> Layout:
         return Layout.CONTIGUOUS
     contiguous = bool(args) and args[0].value.layout is Layout.CONTIGUOUS
     return Layout.CONTIGUOUS if bare in PRESERVING and contiguous else Layout.UNKNOWN
+
+
+TURNING = frozenset({"t", "T", "mT", "mH", "H", "adjoint", "movedim", "moveaxis", "expand", "expand_as", "as_strided"})
+SWAPPING = frozenset({"transpose", "swapaxes", "swapdims"})
+VIEWING = frozenset(
+    "chunk split tensor_split unbind select narrow view reshape unsqueeze squeeze detach getitem".split()
+)
+
+
+def dense_rows(value: Value, depth: int = 8) -> bool:
+    """Do the elements of the last dimension surely lie side by side, as far as views of one tensor turn its dimensions?
+    The fused attention kernels want that."""
+    return depth > 0 and all(_dense_rows(op, depth) for op in value.defs)
+
+
+def _dense_rows(op: Op, depth: int) -> bool:
+    name = bare(op)
+    if name in TURNING or name in SWAPPING and not _swaps_outer(op) or name == "permute" and not _keeps_last(op):
+        return False
+    if name in ("unbind", "select") and (dimension(op) or 0) < 0 or _picks_of_last(op):
+        return False
+    if op.name in ("item", "iter"):
+        return all(_dense_rows(source, depth - 1) for source in op.inputs) if depth > 1 else False
+    if name in SWAPPING | VIEWING | {"permute"}:
+        return op.receiver is not None and dense_rows(op.receiver, depth - 1)
+    return True
+
+
+def _swaps_outer(op: Op) -> bool:
+    dims = [number(a.node) for a in op.arguments if a.name is None]
+    return len(dims) == 2 and (set(dims) <= {0, 1, 2} or set(dims) <= {-2, -3, -4})
+
+
+def _keeps_last(op: Op) -> bool:
+    dims = [number(a.node) for a in op.arguments]
+    return len(dims) > 1 and dims[-1] in (len(dims) - 1, -1)
+
+
+def _picks_of_last(op: Op) -> bool:
+    """Is it an index with a number behind other dimensions, perhaps for the last one?"""
+    parts = op.node.slice if isinstance(op.node, cst.Subscript) else ()
+    return len(parts) > 1 and isinstance(parts[-1].slice, cst.Index)

@@ -10,6 +10,7 @@ from torchmemlint.fixes import Plan, add_decorator, spell
 from torchmemlint.flow.closing import dropped_context
 from torchmemlint.flow.endings import dropped
 from torchmemlint.flow.events import ForwardClosed, FunctionClosed
+from torchmemlint.flow.flagged import left_out
 from torchmemlint.flow.graph import Mode, Op, Sink, closure, downstream, fact, sinks
 from torchmemlint.flow.testcases import in_demonstration, in_test
 from torchmemlint.flow.values import Fact, Kind
@@ -24,7 +25,8 @@ class MissingNoGrad(Rule):
 
     ## What it does
     Reports calls of modules with grad mode on whose results never reach a backward call: they end as numbers, labels,
-    images or files.
+    images or files. In a function that trains or evaluates by a flag, a known call that leaves the backward out is
+    enough.
 
     ## Why it costs memory
     Every activation of the forward pass is saved for a backward that never comes. `eval()` changes dropout and batch
@@ -60,6 +62,8 @@ class MissingNoGrad(Rule):
         """One finding a function: its first such forward, the others as further spans."""
         found = [(f, severity) for f in event.forwards if (severity := self._severity(f)) is not None]
         loud = [f for f, severity in found if severity is not Severity.HINT]
+        if not found:
+            yield from self._flagged(event)
         if not found or dropped_context(event.function):
             return
         first, *others = loud or [f for f, _ in found]
@@ -72,6 +76,21 @@ class MissingNoGrad(Rule):
         severity = self.severity if loud else Severity.HINT
         fix = self._fix(event, [first, *(f for f, _ in found)])
         yield self.finding(event, first.op.node, message, severity=severity, related=related, fix=fix)
+
+    def _flagged(self, event: FunctionClosed) -> Iterator[Finding]:
+        """A function that trains or evaluates by a flag, called for evaluation with grad on."""
+        found = left_out(event.function)
+        if found is None:
+            return
+        forward, site = found
+        callee = forward.path or event.function.unit.text(forward.node).partition("(")[0]
+        message = (
+            f"`{callee}` records a graph also for the calls that leave the backward out: every activation of the pass "
+            "is saved until the result is dropped; enter `torch.set_grad_enabled` with the same flag, or call it "
+            "under `torch.no_grad()`"
+        )
+        related = (("no backward follows this call", Place(site.op.unit, site.op.node)),)
+        yield self.finding(event, forward.node, message, related=related)
 
     def _severity(self, event: ForwardClosed) -> Severity | None:
         op, flow = event.op, event.function

@@ -5,7 +5,15 @@ from collections.abc import Iterator
 from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.findings import Place
 from torchmemlint.fixes import Plan, insert_after
-from torchmemlint.flow.checkpoints import SAVED, Loaded, kept_attribute, loaded, restores_module, still_held
+from torchmemlint.flow.checkpoints import (
+    SAVED,
+    Loaded,
+    kept_attribute,
+    loaded,
+    read_by_helper,
+    restores_module,
+    still_held,
+)
 from torchmemlint.flow.devices import on_accelerator
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.frame import dotted
@@ -43,12 +51,15 @@ class CheckpointKeptAlive(Rule):
     code = "TML602"
     name = "checkpoint-kept-alive"
     severity = Severity.WARNING
-    words = frozenset({"load", "load_state_dict_from_url", "load_url", "load_file"})
+    words = frozenset({"load_state_dict"})
 
-    @on(OpClosed, "torch.load")
+    @on(OpClosed, "torch.load", "call")
     def check(self, event: OpClosed) -> Iterator[Finding]:
-        """One finding a load."""
-        load = loaded(event.op)
+        """One finding a load, or a call of the project's own function that loads."""
+        direct = event.op.name == "torch.load"
+        load = loaded(event.op) if direct else read_by_helper(event.function, event.op)
+        if load is None:
+            return
         into = next(restores_module(load), None)
         if into is None:
             return

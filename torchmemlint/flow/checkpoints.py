@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from torchmemlint.flow.classes import loads
@@ -15,6 +15,7 @@ from torchmemlint.flow.values import Kind, Value
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
+    from torchmemlint.index.model import FunctionInfo
 
 SAVED = "saved"  # no map_location: each storage comes back where it was saved from
 CARRIERS = frozenset("""bind item iter load read store comprehension copy argument torch.getitem state_dict""".split())
@@ -25,6 +26,7 @@ TO_HOST = frozenset(
 )
 MAPPED = frozenset({"torch.load", "torch.serialization.load", "torch.jit.load"})
 DOWNLOADED = frozenset({"torch.hub.load_state_dict_from_url", "torch.utils.model_zoo.load_url"})
+READERS = frozenset({"load", "load_file", "load_url", "load_state_dict_from_url"})
 STATES = frozenset({"state_dict"})
 LISTINGS = frozenset({"parameters"})
 
@@ -58,6 +60,34 @@ def loaded(op: Op) -> Loaded:
     restores = tuple(o for o in ends if is_restore(o) and _first(o, carriers))
     others = tuple(o for o in ends if o not in restores and o.name != "del")
     return Loaded(op, destination(op), frozenset(o for o in carriers if carries(o) or o is op), restores, others)
+
+
+def read_by_helper(flow: FunctionFlow, call: Op) -> Loaded | None:
+    """The checkpoint that a call of the project's own reader gives: a function that only reads a file and returns what
+    it holds."""
+    info, load = flow.program.called(call), loaded(call)
+    if info is None or not load.restores or info.words.isdisjoint(READERS):
+        return None
+    inner = flow.program.flow(info)
+    if inner is None or inner is flow:
+        return None
+    reads = [loaded(op) for op in inner.named("torch.load")]
+    returned = [read for read in reads if any(o.name == "return" for o in read.others)]
+    if len(returned) != 1 or len(reads) != 1 or returned[0].restores:
+        return None
+    return replace(load, destination=_as_called(flow, info, call, returned[0]))
+
+
+def _as_called(flow: FunctionFlow, info: FunctionInfo, call: Op, read: Loaded) -> str | None:
+    """The destination of a read in a helper, with what this call passes for the device."""
+    given = read.op.argument(1, "map_location")
+    if given is None or [op.name for op in given.value.defs] != ["param"] or len(given.value.params) != 1:
+        return read.destination
+    bound, (position,) = flow.program.callers.bound(info, call), given.value.params
+    passed = bound[position] if position < len(bound) else None
+    if passed is None:
+        return read.destination
+    return SAVED if passed.value.kind is Kind.HOST and _none(passed.node) else named(passed)
 
 
 def carries(op: Op) -> bool:

@@ -47,6 +47,17 @@ def _blocks(node: cst.CSTNode) -> Iterator[list[cst.CSTNode]]:
             yield from _blocks(child)
 
 
+def around(root: cst.CSTNode, node: cst.CSTNode) -> list[cst.CSTNode]:
+    """The nodes from `root` down to `node`."""
+    if root is node:
+        return [root]
+    for child in children(root):
+        below = around(child, node)
+        if below:
+            return [root, *below]
+    return []
+
+
 def loop_around(flow: FunctionFlow, node: cst.CSTNode) -> cst.For | cst.While | None:
     """The innermost loop statement whose body holds `node`."""
     return next((loop for loop in _loops(flow.node) if node in walk(loop.body)), None)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchmemlint import knowledge
+from torchmemlint.flow.enclosing import around
 from torchmemlint.flow.graph import Op, closure
-from torchmemlint.flow.lean import children
 from torchmemlint.flow.patterns import bare, number
 from torchmemlint.flow.values import Kind
 
@@ -170,20 +170,9 @@ def _returned(flow: FunctionFlow, op: Op) -> bool:
 
 def _few(root: cst.CSTNode, node: cst.CSTNode) -> bool:
     """Does the innermost `for` around `node` run over a literal, short `range`?"""
-    loops = [outer for outer in _around(root, node) if isinstance(outer, cst.For)]
+    loops = [outer for outer in around(root, node) if isinstance(outer, cst.For)]
     source = loops[-1].iter if loops else None
     if not isinstance(source, cst.Call) or not isinstance(source.func, cst.Name) or source.func.value != "range":
         return False
     bounds = [number(a.value) for a in source.args]
     return bool(bounds) and all(b is not None and b <= FEW for b in bounds)
-
-
-def _around(root: cst.CSTNode, node: cst.CSTNode) -> list[cst.CSTNode]:
-    """The nodes from `root` down to `node`."""
-    if root is node:
-        return [root]
-    for child in children(root):
-        below = _around(child, node)
-        if below:
-            return [root, *below]
-    return []

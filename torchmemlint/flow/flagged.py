@@ -1,0 +1,151 @@
+"""Functions that train or evaluate by a flag: forwards whose backward a known call leaves out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from torchmemlint.flow.callers import CallSite
+from torchmemlint.flow.enclosing import around
+from torchmemlint.flow.frame import dotted
+from torchmemlint.flow.graph import Mode, Op, Sink, fact, upstream
+from torchmemlint.flow.values import Fact, Kind
+
+if TYPE_CHECKING:
+    from torchmemlint.flow.function import FunctionFlow
+
+UNKNOWN = object()
+LEAVING = (cst.Return, cst.Continue, cst.Raise, cst.Break)
+CONSTANTS = {"True": True, "False": False, "None": None}
+HELD = frozenset({Sink.BACKWARD, Sink.RETURNED, Sink.YIELDED, Sink.UNKNOWN_CALL, Sink.ATTRIBUTE, Sink.GLOBAL})
+
+
+@dataclass(frozen=True)
+class Test:
+    """A condition that has to come out as `wanted` for a statement to run."""
+
+    test: cst.BaseExpression
+    wanted: bool
+
+
+def left_out(flow: FunctionFlow) -> tuple[Op, CallSite] | None:
+    """The first forward of a function whose every backward stands behind a test, with a known call, made with grad on,
+    for which the test fails; None where there is none, or the call's result is used with its graph."""
+    backs = [op for op in flow.ops if Sink.BACKWARD in op.sunk and not isinstance(op.node, cst.Return)]
+    if not backs or not flow.info.name or flow.program.returns_loss(flow.info):
+        return None
+    tests = [list(_tests(flow, op)) for op in backs]
+    forward = _forward(flow, backs)
+    if forward is None or not all(tests) or _behind_test(flow, forward, tests):
+        return None
+    for site in flow.program.callers.sites(flow.info).calls:
+        given = _arguments(flow, site)
+        skipped = all(any(_holds(t.test, given) is (not t.wanted) for t in each) for each in tests)
+        if skipped and _recorded(site) and not _used(site):
+            return forward, site
+    return None
+
+
+def _forward(flow: FunctionFlow, backs: list[Op]) -> Op | None:
+    """The first call of a module, or of a parameter, behind the backward calls; None where the grad mode depends on
+    something as well."""
+    behind = {op for back in backs for maker in back.inputs for op in upstream(maker)}
+    parameters = {p.name for p in flow.info.parameters}
+    found = [op for op in behind if op.name == "module" or op.name == "?call" and dotted(_called(op)) in parameters]
+    if any(op.mode not in (Mode.ENTERED, Mode.ON) for op in found):
+        return None
+    return min(found, key=lambda op: op.order, default=None)
+
+
+def _called(op: Op) -> cst.BaseExpression:
+    return op.node.func if isinstance(op.node, cst.Call) else cst.Name("_")
+
+
+def _behind_test(flow: FunctionFlow, forward: Op, tests: list[list[Test]]) -> bool:
+    """Does one of the tests guard the forward as well?"""
+    own = {id(t.test) for t in _tests(flow, forward)}
+    return any(all(id(t.test) in own for t in each) for each in tests)
+
+
+def _tests(flow: FunctionFlow, op: Op) -> Iterator[Test]:
+    """The conditions under which the operation's statement runs: branches around it, and exits before it."""
+    path = around(flow.node, op.node)
+    for outer, inner in zip(path, path[1:]):
+        if isinstance(outer, cst.If) and inner in (outer.body, outer.orelse):
+            yield Test(outer.test, inner is outer.body)
+        for earlier in _before(outer, inner):
+            if isinstance(earlier, cst.If) and earlier.orelse is None and _leaves(earlier.body):
+                yield Test(earlier.test, False)
+
+
+def _before(block: cst.CSTNode, statement: cst.CSTNode) -> list[cst.CSTNode]:
+    body = list(block.body) if isinstance(block, (cst.IndentedBlock, cst.Module)) else []
+    places = [i for i, s in enumerate(body) if s is statement]
+    return list(body[: places[0]]) if places else []
+
+
+def _leaves(body: cst.BaseSuite) -> bool:
+    last = body.body[-1] if body.body else None
+    small = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else last
+    return isinstance(small, LEAVING)
+
+
+def _arguments(flow: FunctionFlow, site: CallSite) -> dict[str, Any]:
+    """What is known of each parameter at a call: a constant, an ellipsis for an object that is not None, or UNKNOWN."""
+    bound = flow.program.callers.bound(flow.info, site.op)
+    given: dict[str, Any] = {}
+    for parameter, argument, op in zip(flow.info.parameters, bound, flow.parameters):
+        if argument is None:
+            default = op.node.default if isinstance(op.node, cst.Param) else None
+            given[parameter.name] = _constant(default)
+        elif argument.value.kind in (Kind.OPTIMIZER, Kind.MODULE, Kind.SCALER):
+            given[parameter.name] = ...
+        else:
+            given[parameter.name] = _constant(argument.node)
+    return given
+
+
+def _constant(node: cst.BaseExpression | None) -> Any:
+    if isinstance(node, cst.Name):
+        return CONSTANTS.get(node.value, UNKNOWN)
+    return node.raw_value if isinstance(node, cst.SimpleString) else UNKNOWN
+
+
+def _holds(test: cst.BaseExpression, given: dict[str, Any]) -> bool | None:
+    """Does the test hold with these arguments? None: it is not known."""
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        inner = _holds(test.expression, given)
+        return None if inner is None else not inner
+    if isinstance(test, cst.BooleanOperation):
+        parts = {_holds(test.left, given), _holds(test.right, given)}
+        decided = isinstance(test.operator, cst.Or)
+        return decided if decided in parts else None if None in parts else not decided
+    if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+        return _compared(test, given)
+    value = given.get(test.value, UNKNOWN) if isinstance(test, cst.Name) else UNKNOWN
+    return None if value is UNKNOWN else bool(value)
+
+
+def _compared(test: cst.Comparison, given: dict[str, Any]) -> bool | None:
+    left = given.get(test.left.value, UNKNOWN) if isinstance(test.left, cst.Name) else UNKNOWN
+    right, operator = _constant(test.comparisons[0].comparator), test.comparisons[0].operator
+    if left is UNKNOWN or right is UNKNOWN or left is ... and right is not None:
+        return None
+    if isinstance(operator, (cst.Is, cst.Equal)):
+        return bool(left == right)
+    return bool(left != right) if isinstance(operator, (cst.IsNot, cst.NotEqual)) else None
+
+
+def _recorded(site: CallSite) -> bool:
+    """Is the call made with grad on, as far as is known?"""
+    if site.op.mode is Mode.ENTERED:
+        return not site.flow.info.name or site.flow.program.callers.entered(site.flow.info) is not Fact.NO
+    return site.op.mode is Mode.ON
+
+
+def _used(site: CallSite) -> bool:
+    """May the caller still use the graph of the result?"""
+    return fact(site.op.value) is not Fact.NO and bool(HELD & site.flow.program.callers.sinks(site.flow, site.op))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -146,6 +147,7 @@ def test_hover_explains(client: Client, tmp_path: Path) -> None:
     assert shown["contents"]["kind"] == "markdown"
     assert shown["contents"]["value"].startswith("**TML101** graph-kept-in-container (error)\n")
     assert "**Why it costs memory.**" in shown["contents"]["value"]
+    assert re.search(r"\*\*Measured\.\*\* 24 MiB → 0 B a step \(.*NVIDIA H200", shown["contents"]["value"])
     params["position"]["line"] = 2
     assert client.request("textDocument/hover", params) is None
 
@@ -202,6 +204,49 @@ def test_files_of_a_folder_are_linked_open_or_not(client: Client, tmp_path: Path
     assert "TML101" in codes(client.diagnostics(uri))
 
 
+def test_a_change_counts_for_the_other_open_documents(client: Client, tmp_path: Path) -> None:
+    (tmp_path / "helper.py").write_text(HELPER, encoding="utf-8")
+    (tmp_path / "user.py").write_text(USER, encoding="utf-8")
+    user, helper = client.open(tmp_path / "user.py"), client.open(tmp_path / "helper.py")
+    assert "TML101" in codes(client.diagnostics(user))
+    assert client.diagnostics(helper) == []
+    client.change(helper, HELPER.replace("model(batch)", "model(batch).item()"))
+    client.diagnostics(helper)
+    client.notify("textDocument/didSave", {"textDocument": {"uri": helper}})
+    assert "TML101" not in codes(client.diagnostics(user))
+
+
+def test_a_pull_sees_changes_of_other_documents(tmp_path: Path) -> None:
+    (tmp_path / "helper.py").write_text(HELPER, encoding="utf-8")
+    (tmp_path / "user.py").write_text(USER, encoding="utf-8")
+    with Client(SERVER, tmp_path) as client:
+        assert client.initialize(tmp_path, **PULL)["capabilities"]["diagnosticProvider"]["interFileDependencies"]
+        user, helper = client.open(tmp_path / "user.py"), client.open(tmp_path / "helper.py")
+
+        def pulled() -> list[str]:
+            return codes(client.request("textDocument/diagnostic", {"textDocument": {"uri": user}})["items"])
+
+        assert "TML101" in pulled()
+        client.change(helper, HELPER.replace("model(batch)", "model(batch).item()"))
+        assert "TML101" not in pulled()
+        client.notify("textDocument/didClose", {"textDocument": {"uri": helper}})
+        assert "TML101" in pulled()
+
+
+def test_settings_that_change_make_a_pulling_client_ask_again(tmp_path: Path) -> None:
+    (tmp_path / "kept.py").write_text(KEPT, encoding="utf-8")
+    with Client(SERVER, tmp_path) as client:
+        client.initialize(tmp_path, **PULL, workspace={"diagnostics": {"refreshSupport": True}})
+        uri = client.open(tmp_path / "kept.py")
+        ask = {"textDocument": {"uri": uri}}
+        assert codes(client.request("textDocument/diagnostic", ask)["items"]) == ["TML101"]
+        settings = tmp_path / "torchmemlint.toml"
+        settings.write_text('ignore = ["TML1"]\n', encoding="utf-8")
+        client.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": settings.as_uri(), "type": 1}]})
+        assert client.request("textDocument/diagnostic", ask)["items"] == []
+        assert "workspace/diagnostic/refresh" in [message["method"] for message in client.asked]
+
+
 def test_several_folders_each_with_settings(tmp_path: Path) -> None:
     for name, text in (("a", ""), ("b", 'ignore = ["TML1"]\n')):
         (tmp_path / name).mkdir()
@@ -231,10 +276,20 @@ def test_of_many_changes_only_the_last_counts(client: Client, tmp_path: Path) ->
         client.change(uri, KEPT if version % 2 else KEPT + "\ndef f(:\n", version)
     assert codes(client.diagnostics(uri)) == ["TML101"]
     time.sleep(0.5)
-    number = client.send("textDocument/hover", {"textDocument": {"uri": uri}, "position": {"line": 9, "character": 9}})
-    client.notify("$/cancelRequest", {"id": number})
-    client.answer(number)
     assert not [m for m in client.told if m["method"] == "textDocument/publishDiagnostics"]
+
+
+def test_a_cancelled_question_is_answered_at_once(client: Client, tmp_path: Path) -> None:
+    body = KEPT.split("\n\n\n")[1]
+    long = KEPT + "".join(f"\n\n{body.replace('validate', f'validate_{i}')}" for i in range(300))
+    busy, uri = client.open(tmp_path / "long.py", long), client.open(tmp_path / "kept.py")
+    at = {"textDocument": {"uri": uri}, "position": {"line": 9, "character": 9}}
+    number = client.send("textDocument/hover", at)
+    client.notify("$/cancelRequest", {"id": number})
+    assert client.answer(number)["error"]["code"] == -32800  # RequestCancelled
+    assert not [m for m in client.told if m["params"].get("uri") == busy]  # which is still at work
+    assert client.request("textDocument/hover", at)["contents"]["value"].startswith("**TML101**")
+    assert len(client.diagnostics(busy)) == 301
 
 
 def test_without_pygls_the_message_names_the_extra(tmp_path: Path) -> None:

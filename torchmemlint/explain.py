@@ -71,9 +71,25 @@ def markdown(text: str) -> str:
     if isinstance(rule, str):
         return f"**{rule}** {SPECIAL[rule]}\n\n{_SPECIAL_TEXT[rule]}"
     parts = [f"**{rule.code}** {rule.name} ({rule.severity.value})", f"{summary(rule)}."]
-    parts += [f"**{heading}.** {text}" for heading, text in sections(rule).items()]
-    measured = _measured(rule.code)
-    return "\n\n".join([*parts, measured.replace("Measured", "**Measured.**", 1)] if measured else parts)
+    parts += [paragraph(heading, text) for heading, text in sections(rule).items()]
+    record = impact_of(rule.code)
+    return "\n\n".join([*parts, f"**Measured.** {_cost(record)}"] if record else parts)
+
+
+def paragraph(heading: str, text: str) -> str:
+    """A section of a rule's documentation as Markdown; a list begins a line of its own."""
+    return f"**{heading}.**" + ("\n\n" if text.startswith(("- ", "* ", "1. ")) else " ") + text
+
+
+def _cost(record: dict[str, Any]) -> str:
+    """A recorded measurement in one sentence."""
+    where = [
+        f"fixture {record.get('fixture')}",
+        record.get("device"),
+        f"torch {record.get('torch')}",
+        record.get("date"),
+    ]
+    return f"{record.get('measured')} ({', '.join(str(part) for part in where if part)})"
 
 
 def _documentation(rule: type[Rule]) -> str:

@@ -41,7 +41,8 @@ def new_rule(checkout: Checkout, code: str, name: str, event: str, operations: t
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 when a file is out of date.")
 @click.pass_obj
 def docs(checkout: Checkout, check: bool) -> None:
-    """Make what is generated: docs/rules.md, docs/precision.md, and parts of README.md and docs/verify.md."""
+    """Make what is generated: docs/rules.md, docs/precision.md, docs/comparison.md, and parts of README.md and
+    docs/verify.md."""
     expected = pages(checkout, loader.own_rules())
     changed = stale(expected) if check else write(expected)
     for path in changed:

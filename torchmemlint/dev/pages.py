@@ -1,6 +1,6 @@
 """What is generated, so that it cannot drift: docs/rules.md and the README's rule table and example run out of
-docstrings, fixtures and a real run; docs/precision.md out of its data; the figures of the README and docs/verify.md out
-of records."""
+docstrings, fixtures and a real run; docs/precision.md and docs/comparison.md out of their data; the figures of the
+README and docs/verify.md out of records."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 
 import click
 
-from torchmemlint.dev import precision
+from torchmemlint.dev import comparison, precision
 from torchmemlint.dev.checkout import Checkout
 from torchmemlint.dev.docstrings import HEADINGS, sections, summary
 from torchmemlint.dev.example_run import with_run
 from torchmemlint.dev.examples import best_example
 from torchmemlint.dev.measured import Measurements, filled, load, ratio, sentence
-from torchmemlint.explain import has_fix
+from torchmemlint.explain import has_fix, paragraph
 from torchmemlint.registry import Rule
 
 BEGIN = "<!-- rules: begin (made by `python -m torchmemlint.dev docs`) -->"
@@ -39,14 +39,20 @@ def pages(checkout: Checkout, rules: Iterable[type[Rule]]) -> dict[Path, str]:
         raise click.ClickException(f"{readme.name} needs the lines\n{BEGIN}\n{END}")
     measured = load(checkout.root)
     parts = {"rules": table(ordered, measured, "docs/rules.md"), **measured.sections}
-    argued = checkout.root / precision.DATA
+    argued, compared = checkout.root / precision.DATA, checkout.root / comparison.DATA
     precision_text = {argued.with_suffix(".md"): precision.page(precision.load(argued))} if argued.is_file() else {}
+    comparison_text = {}
+    if compared.is_file():
+        data = comparison.load(compared)
+        parts["comparison"] = comparison.short(data)
+        comparison_text[compared.with_suffix(".md")] = comparison.page(data)
     verify = checkout.root / "docs" / "verify.md"
     verify_text = {verify: filled(verify.read_text(encoding="utf-8"), measured.sections)} if verify.is_file() else {}
     return {
         readme: with_run(filled(text, parts)),
         checkout.root / "docs" / "rules.md": rules_page(checkout, ordered, measured),
         **precision_text,
+        **comparison_text,
         **verify_text,
     }
 
@@ -99,16 +105,12 @@ def rule_section(checkout: Checkout, rule: type[Rule], measured: Measurements) -
     """A rule's documentation with the plainest example of its fixtures."""
     parts = [f"### {rule.code} {rule.name}", f"Severity: {rule.severity.value}. {_sentence(summary(rule))}"]
     texts = sections(rule)
-    parts += [_paragraph(heading, texts[heading]) for heading in HEADINGS[:2] if heading in texts]
+    parts += [paragraph(heading, texts[heading]) for heading in HEADINGS[:2] if heading in texts]
     cost = sentence(measured.record.get(rule.code))
-    parts += [_paragraph("Measured", cost)] if cost else []
+    parts += [paragraph("Measured", cost)] if cost else []
     parts += _examples(checkout, rule)
-    parts += [_paragraph(heading, texts[heading]) for heading in HEADINGS[2:] if heading in texts]
+    parts += [paragraph(heading, texts[heading]) for heading in HEADINGS[2:] if heading in texts]
     return "\n\n".join(parts)
-
-
-def _paragraph(heading: str, text: str) -> str:
-    return f"**{heading}.**" + ("\n\n" if text.startswith(("- ", "* ", "1. ")) else " ") + text
 
 
 def _examples(checkout: Checkout, rule: type[Rule]) -> list[str]:

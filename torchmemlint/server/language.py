@@ -47,7 +47,8 @@ class Server(LanguageServer):
         super().__init__("torchmemlint", __version__, text_document_sync_kind=lsp.TextDocumentSyncKind.Incremental)
         self.projects = Projects()
         self.worker = ThreadPoolExecutor(1, "analysis")
-        self.answers: dict[str, Answer] = {}
+        self.answers: dict[str, Answer] = {}  # another dictionary after each change: findings depend on other documents
+        self.edited: dict[str, str] = {}  # path -> text of the open documents that were changed
         self.tasks: dict[str, asyncio.Task[None]] = {}
 
     async def ask(self, question: Callable[..., T], *arguments: Any) -> T:
@@ -62,8 +63,8 @@ class Server(LanguageServer):
 
     async def answer(self, uri: str) -> Answer:
         """The findings in a document as it is now. A settings file that can't be used is said once."""
-        document = self.workspace.get_text_document(uri)
-        known = self.answers.get(uri)
+        document, answers = self.workspace.get_text_document(uri), self.answers
+        known = answers.get(uri)
         if known and known.version == document.version:
             return known
         path, text, version = path_of(uri), document.source, document.version
@@ -72,7 +73,7 @@ class Server(LanguageServer):
         except ConfigError as error:
             self.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Error, f"torchmemlint: {error}"))
             source, found = Source(path, text.encode("utf-8", "replace")), []
-        answer = self.answers[uri] = Answer(version, source, found)
+        answer = answers[uri] = Answer(version, source, found)
         return answer
 
     def _check(self, path: str, text: str) -> tuple[Source, list[Diagnostic]]:
@@ -81,7 +82,11 @@ class Server(LanguageServer):
         except SourceError as error:
             found = [special(path, "TML000", error.message, error.row, error.column)]
             return Source(path, text.encode("utf-8", "replace")), found
-        return source, self.projects.of(path).check(source)
+        project = self.projects.of(path)
+        for other, its_text in list(self.edited.items()):
+            if other != path and self.projects.together(path, other):
+                project.take(other, its_text)
+        return source, project.check(source)
 
     def translator(self, answer: Answer) -> Translator:
         """Places of the document as this client counts them."""
@@ -108,12 +113,24 @@ class Server(LanguageServer):
         if uri in self.workspace.text_documents and self.workspace.get_text_document(uri).version == version:
             self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, shown, version))
 
-    def renew(self) -> None:
-        """What was found is no longer sure: find it again."""
-        self.answers.clear()
+    def edit(self, uri: str) -> None:
+        """A document has another text: what was found in any of them is no longer sure."""
+        if not concerns(uri):
+            return
+        self.answers = {}
+        self.edited[path_of(uri)] = self.workspace.get_text_document(uri).source
+
+    async def renew(self, question: Callable[..., Any], *arguments: Any) -> None:
+        """After this change of the projects nothing that was found is sure: find it again."""
+        self.answers = {}
+        await self.ask(question, *arguments)
         workspace = self.client_capabilities.workspace
         if self.pulls and workspace and workspace.diagnostics and workspace.diagnostics.refresh_support:
             self.workspace_diagnostic_refresh(None)
+        self.push_all()
+
+    def push_all(self) -> None:
+        """Publish the findings of all open documents, unless the client pulls."""
         for uri in list(self.workspace.text_documents):
             self.push(uri)
 
@@ -170,15 +187,13 @@ def _lifecycle(server: Server) -> None:
     @server.feature(lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
     async def folders_changed(params: lsp.DidChangeWorkspaceFoldersParams) -> None:
         server.folders()
-        await server.ask(server.projects.forget)
-        server.renew()
+        await server.renew(server.projects.forget)
 
     @server.feature(lsp.WORKSPACE_DID_CHANGE_CONFIGURATION)
     async def settings_changed(params: lsp.DidChangeConfigurationParams) -> None:
         if params.settings:
             server.wishes(params.settings)
-        await server.ask(server.projects.forget)
-        server.renew()
+        await server.renew(server.projects.forget)
 
     @server.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)
     async def files_changed(params: lsp.DidChangeWatchedFilesParams) -> None:
@@ -187,27 +202,29 @@ def _lifecycle(server: Server) -> None:
             for change in params.changes
         )
         paths = [path_of(change.uri) for change in params.changes]
-        await (server.ask(server.projects.reread, paths) if only_text else server.ask(server.projects.forget))
-        server.renew()
+        await (server.renew(server.projects.reread, paths) if only_text else server.renew(server.projects.forget))
 
 
 def _documents(server: Server) -> None:
     @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
     async def opened(params: lsp.DidOpenTextDocumentParams) -> None:
+        server.edit(params.text_document.uri)
         server.push(params.text_document.uri)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
     async def changed(params: lsp.DidChangeTextDocumentParams) -> None:
+        server.edit(params.text_document.uri)
         server.push(params.text_document.uri, PAUSE)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_SAVE)
     async def saved(params: lsp.DidSaveTextDocumentParams) -> None:
-        server.push(params.text_document.uri)
+        server.push_all()
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
     async def closed(params: lsp.DidCloseTextDocumentParams) -> None:
         uri = params.text_document.uri
-        server.answers.pop(uri, None)
+        server.answers = {}
+        server.edited.pop(path_of(uri), None)
         if (task := server.tasks.pop(uri, None)) is not None:
             task.cancel()
         await server.ask(server.projects.forget, path_of(uri))

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -40,6 +41,7 @@ class Project:
     folder: str
     config: Config
     session: Session = field(init=False)
+    taken: dict[str, str] = field(default_factory=dict)  # path -> text of another open document, when it was asked for
 
     def __post_init__(self) -> None:
         self.session = Session(self.config)
@@ -57,8 +59,16 @@ class Project:
             session.extend([path], {path: source})
         return True
 
+    def take(self, path: str, text: str) -> None:
+        """Take over the text of an open document that is not the one to check, unless it is here already."""
+        if self.taken.get(path) is not text:
+            self.taken[path] = text
+            with contextlib.suppress(SourceError):
+                self.show(source_of(path, text))
+
     def forget(self, path: str) -> None:
         """A document was closed: what is on disk counts again."""
+        self.taken.pop(path, None)
         if self.session.texts.pop(path, None) is not None:
             self.session.reread([path])
 
@@ -68,6 +78,7 @@ class Project:
 
     def check(self, source: Source) -> list[Diagnostic]:
         """The findings in a document."""
+        self.taken.pop(source.path, None)
         return self.session.check([source.path]) if self.show(source) else []
 
     def mended(self, source: Source, unsafe: bool) -> Source:
@@ -100,10 +111,18 @@ class Projects:
         self.wishes = Wishes()
         self._known: dict[str, Project] = {}
 
+    def _folder(self, path: str) -> str:
+        """The innermost folder around a document; empty where there is none."""
+        around = [f for f in self.folders if path == f or path.startswith(os.path.join(f, ""))]
+        return max(around, key=len, default="")
+
+    def together(self, path: str, other: str) -> bool:
+        """Do two documents belong to one project?"""
+        return bool(self._folder(path)) and self._folder(path) == self._folder(other)
+
     def of(self, path: str) -> Project:
         """The project of a document: the innermost folder around it, or one of its own. Raises ConfigError."""
-        around = [f for f in self.folders if path == f or path.startswith(os.path.join(f, ""))]
-        folder = max(around, key=len, default="")
+        folder = self._folder(path)
         key = folder or path
         if key not in self._known:
             self._known[key] = Project(folder, self.wishes.settings(folder or os.path.dirname(path)))

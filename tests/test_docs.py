@@ -1,7 +1,8 @@
 """The documentation: its command blocks run as written, its settings files are valid, its site builds.
 
 Blocks of a page run in order in one folder. ```` ```lang title="name" ```` writes a file; `sh` blocks run in bash with
--e. A comment before a block says what else holds: `not run: reason`, `exits with N`, `output of the command before`."""
+-e. A comment before a block says what else holds: `not run: reason`, `exits with N`, `output of the command before`,
+`installs`: run only where a new user follows the page in a fresh environment."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+import venv
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -34,8 +36,26 @@ BLOCK = re.compile(
     r"(?P<text>.*?)^(?P=tab)```$",
     re.M | re.S,
 )
-NEEDS = {"editors.md": ["flake8"], "api.md": ["distributed"], "verify.md": ["torch"]}
+NEEDS = {
+    "editors.md": ["flake8"],
+    "api.md": ["distributed"],
+    "verify.md": ["torch"],
+    "ci.md": ["nbqa"],
+    "configuration.md": ["ruff"],
+}
 INSTALLED = "pip install -e . && "  # what the README's first line begins with
+OF_CI = "./.ci/run"  # what runs these tests
+
+
+KEPT = """\
+import torch
+from torch import nn
+model = nn.Linear(256, 10)
+losses = []
+for images, labels in loader:
+    losses.append(nn.functional.cross_entropy(model(images), labels))
+print(torch.stack(losses).mean().item())
+"""
 
 
 class Block(NamedTuple):
@@ -53,21 +73,49 @@ def blocks(page: Path) -> list[Block]:
 
 
 def runnable(page: Path) -> bool:
-    return any(block.lang == "sh" and not block.said.startswith("not run") for block in blocks(page))
+    return any(runs(block, None) for block in blocks(page))
 
 
-def bash(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a block where `torchmemlint`, `flake8` and `python` are those of this environment."""
-    scripts = str(Path(sys.executable).parent)
+def prepare(page: Path, folder: Path) -> None:
+    """The project that the commands of a page speak of and do not show."""
+    (folder / "src").mkdir()
+    (folder / "src" / "a.py").write_text("import torch\n", encoding="utf-8")
+    if page.name == "ci.md":
+        cell: dict[str, object] = {
+            "cell_type": "code",
+            "source": KEPT,
+            "outputs": [],
+            "execution_count": None,
+            "metadata": {},
+        }
+        book = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
+        (folder / "analysis.ipynb").write_text(json.dumps(book), encoding="utf-8")
+
+
+def bash(command: str, folder: Path, fresh: Fresh | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a block where `torchmemlint`, `flake8` and `python` are those of this environment, or of a fresh one."""
+    scripts = str(fresh.scripts if fresh else Path(sys.executable).parent)
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("GIT_", "_TORCHMEMLINT"))}
     environment = {**kept, "PATH": os.pathsep.join([scripts, kept["PATH"]]), "GIT_CONFIG_GLOBAL": os.devnull}
+    environment |= fresh.variables if fresh else {}
     return subprocess.run(
-        ["bash", "-e", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, timeout=300,
+        ["bash", "-e", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, timeout=600,
         check=False,
     )  # fmt: skip
 
 
-def play(page: Path, folder: Path) -> Iterator[str]:
+class Fresh(NamedTuple):
+    """An environment in which nothing is installed yet: its programs, and the variables that tell pip what it may."""
+
+    scripts: Path
+    variables: dict[str, str]
+
+
+def runs(block: Block, fresh: Fresh | None) -> bool:
+    return block.lang == "sh" and not block.said.startswith("not run") and (block.said != "installs" or bool(fresh))
+
+
+def play(page: Path, folder: Path, fresh: Fresh | None = None) -> Iterator[str]:
     """Run a page's blocks; yields what went wrong."""
     output = ""
     for block in blocks(page):
@@ -79,9 +127,9 @@ def play(page: Path, folder: Path) -> Iterator[str]:
             file = folder / block.title
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(block.text, encoding="utf-8")
-        elif block.lang == "sh" and not block.said.startswith("not run"):
+        elif runs(block, fresh):
             wanted = int(match[1]) if (match := re.match(r"exits with (\d+)", block.said)) else 0
-            done = bash(block.text, folder)
+            done = bash(block.text, folder, fresh)
             output = done.stdout
             if done.returncode != wanted:
                 yield f"{block.text}exit code {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
@@ -92,15 +140,48 @@ def play(page: Path, folder: Path) -> Iterator[str]:
 def test_the_blocks_of_a_page_run(page: Path, tmp_path: Path) -> None:
     for module in NEEDS.get(page.name, []):
         pytest.importorskip(module)
+    prepare(page, tmp_path)
     assert list(play(page, tmp_path)) == []
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package, built from a copy of this checkout."""
+    folder = tmp_path_factory.mktemp("wheel")
+    ignored = shutil.ignore_patterns(".git", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis", "build", "site")
+    checkout = shutil.copytree(ROOT, folder / "checkout", ignore=ignored)
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(checkout)]
+    subprocess.run(command, check=True, timeout=300, capture_output=True)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32" or shutil.which("git") is None, reason="needs bash and git")
+@pytest.mark.parametrize("name", ["start.md", "editors.md", "ci.md", "api.md"])
+def test_a_new_user_gets_by_with_the_page_alone(name: str, wheel: Path, tmp_path: Path) -> None:
+    """The page's own commands install what its other commands need; pip finds this checkout's wheel."""
+    venv.create(tmp_path / "env", with_pip=True)
+    variables = {
+        "PIP_FIND_LINKS": str(wheel.parent), "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "PYTHONPATH": "", "VIRTUAL_ENV": str(tmp_path / "env"), "TORCHMEMLINT_CACHE_DIR": str(tmp_path / "cache"),
+    }  # fmt: skip
+    folder = tmp_path / "project"
+    folder.mkdir()
+    prepare(ROOT / "docs" / name, folder)
+    programs = tmp_path / "env" / "bin"
+    assert list(play(ROOT / "docs" / name, folder, Fresh(programs, variables))) == []
+    if name == "api.md":
+        command = [sys.executable, "-m", "mypy", "--strict", "--python-executable", str(programs / "python"), "use.py"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600, check=False)
+        assert done.stdout.startswith("Success"), done.stdout  # the types are found, and are as the page uses them
 
 
 def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "fixtures", tmp_path / "fixtures")
-    (tmp_path / "src").mkdir()
-    (tmp_path / "src" / "a.py").write_text("import torch\n", encoding="utf-8")
+    prepare(ROOT / "README.md", tmp_path)
     lines = [line for block in blocks(ROOT / "README.md") if block.lang == "sh" for line in block.text.splitlines()]
-    commands = [line.removeprefix(INSTALLED) for line in lines if "torchmemlint" in line and ".ci" not in line]
+    commands = [line.removeprefix(INSTALLED) for line in lines if line != OF_CI]
     assert len(commands) >= 5
     for command in commands:
         done = bash(command, tmp_path)
@@ -201,9 +282,31 @@ def test_the_steps_of_the_action_run(tmp_path: Path) -> None:
     assert done.returncode == 1, done.stderr
     assert "::error title=torchmemlint (TML101 graph-kept-in-container),file=evaluate.py,line=9," in done.stdout
     assert (tmp_path / "out").read_text() == "exit-code=1\n"
+    changed = pull_request(tmp_path, source)
+    options = {"INPUT_PATHS": ".", "INPUT_DIFF_BASE": "origin/main"}
+    done = step(f'cd "{changed}"\n{check["run"]}', **options)
+    assert done.returncode == 1, done.stderr
+    assert re.findall("file=(.*?),", done.stdout) == ["new.py"]
     done = step(check["run"], INPUT_FORMAT="sarif", INPUT_OUTPUT_FILE="r.sarif", INPUT_ARGS="--exit-zero")
     assert (done.returncode, done.stdout) == (0, "")
     assert json.loads((tmp_path / "r.sarif").read_text())["version"] == "2.1.0"
+
+
+def pull_request(folder: Path, source: str) -> Path:
+    """A checkout as a runner has it: the merge of a branch, which adds new.py, with main, where old.py is."""
+    script = """
+        git init --quiet --initial-branch main upstream && cd upstream
+        cp ../evaluate.py old.py && git add . && git commit --quiet -m main
+        git checkout --quiet -b branch && cp old.py new.py && git add . && git commit --quiet -m branch
+        git checkout --quiet main && touch other.py && git add . && git commit --quiet -m further
+        git checkout --quiet -b merged && git merge --quiet -m merge branch
+        cd .. && git clone --quiet upstream work && cd work && git checkout --quiet --detach origin/merged
+    """
+    who = {f"GIT_{role}_{what}": "a@example.org" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    environment = {**os.environ, **who, "GIT_CONFIG_GLOBAL": os.devnull}
+    (folder / "evaluate.py").write_text(source, encoding="utf-8")
+    subprocess.run(["bash", "-e", "-c", script], cwd=folder, env=environment, check=True, timeout=60)
+    return folder / "work"
 
 
 def installed(folder: Path, value: str) -> dict[str, str]:
@@ -256,6 +359,14 @@ def test_shells_complete_commands_options_and_codes(words: str, expected: str) -
     environment = {"COMP_WORDS": f"torchmemlint {words}", "COMP_CWORD": last, "_TORCHMEMLINT_COMPLETE": "bash_complete"}
     result = CliRunner().invoke(main, [], prog_name="torchmemlint", env=environment)
     assert f"plain,{expected}" in result.stdout
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_bash_completes(tmp_path: Path) -> None:
+    script = next(b.text for b in blocks(ROOT / "docs" / "start.md") if "bash_source" in b.text)
+    use = "source torchmemlint-complete.bash; COMP_WORDS=(torchmemlint check --diff-b); COMP_CWORD=2"
+    done = bash(f"{script}{use}; _torchmemlint_completion torchmemlint; echo ${{COMPREPLY[@]}}", tmp_path)
+    assert (done.stdout, done.stderr) == ("--diff-base\n", "")
 
 
 def test_help_is_complete() -> None:

@@ -231,6 +231,33 @@ def test_older_releases_of_flake8(version: str, tmp_path: Path) -> None:
     assert flake8("--version", PYTHONPATH=str(target)).stdout.startswith(version.rstrip("*"))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_together_with_torchfix_and_bugbear(jobs: str, torchfix: Path) -> None:
+    pytest.importorskip("bugbear")
+    loads = "\n\ndef load(path, seen=[]):\n    return torch.load(path)\n"
+    write("src/both.py", KEPT + loads)
+    write("src/kept.py", KEPT)
+    result = flake8("-j", jobs, "--select", "TML,TOR,B", "--per-file-ignores", "src/kept.py:TML", "src",
+                    PYTHONPATH=str(torchfix))  # fmt: skip
+    assert "Traceback" not in result.stderr
+    assert codes_of_all(result) == ["TML101", "B006", "TOR102"]
+    assert "TorchFix" in flake8("--version", PYTHONPATH=str(torchfix)).stdout
+
+
+@pytest.fixture(scope="module")
+def torchfix(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """TorchFix alone, as docs/editors.md says: its bound on libcst excludes ours."""
+    target = tmp_path_factory.mktemp("torchfix")
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(target), "torchfix"]
+    subprocess.run(install, check=True, timeout=300)
+    return target
+
+
+def codes_of_all(result: subprocess.CompletedProcess[str]) -> list[str]:
+    return [line.split(":", 3)[3].split()[0] for line in result.stdout.splitlines()]
+
+
 def test_in_an_editor_through_python_lsp_server(tmp_path: Path) -> None:
     pytest.importorskip("pylsp")
     write("kept.py", KEPT)

@@ -159,6 +159,12 @@ def test_through_nbqa(kept: Path) -> None:
     assert subprocess.run(
         [sys.executable, "-m", "nbqa", arguments[0].replace("TML101", "TML109"), str(kept)], check=False, timeout=120
     ).returncode == 0  # fmt: skip
+    before = nbformat.read(kept, 4)
+    fixing = [sys.executable, "-m", "nbqa", f"{arguments[0]} --fix", str(kept)]
+    assert subprocess.run(fixing, capture_output=True, check=False, timeout=120).returncode == 0
+    after = nbformat.read(kept, 4)
+    assert [c.source for c in after.cells] == [c.source.replace("labels))", "labels).detach())") for c in before.cells]
+    assert [c.get("outputs") for c in after.cells] == [c.get("outputs") for c in before.cells]
 
 
 @pytest.mark.parametrize(

@@ -215,6 +215,31 @@ def test_junit_is_xml_whatever_the_text() -> None:
     assert (clean.attrib["tests"], clean.attrib["failures"]) == ("1", "0")
 
 
+def test_gitlab_has_what_its_merge_requests_ask_for() -> None:
+    """The fields that GitLab's documentation of code quality reports requires."""
+    again, hint = diagnostic(row=5, location=Location(5, 1)), diagnostic(code="TML201", severity=Severity.HINT)
+    issues = json.loads(rendered("gitlab", diagnostic(), diagnostic(), again, hint))
+    for issue in issues:
+        assert set(issue) == {"description", "check_name", "fingerprint", "severity", "location"}
+        assert set(issue["location"]["lines"]) == {"begin", "end"}
+        assert issue["severity"] in ("info", "minor", "major", "critical", "blocker")
+    assert issues[0]["location"] == {"path": "a.py", "lines": {"begin": 4, "end": 4}}
+    assert len({issue["fingerprint"] for issue in issues}) == len(issues)
+    assert json.loads(rendered("gitlab")) == []
+
+
+def test_junit_is_read_by_others(tmp_path: Path) -> None:
+    junitparser = pytest.importorskip("junitparser")
+    path = tmp_path / "report.xml"
+    path.write_text(rendered("junit", diagnostic(), diagnostic(filename="b.py", row=5, location=Location(5, 1))))
+    read = junitparser.JUnitXml.fromfile(str(path))
+    assert [(suite.name, suite.tests, suite.failures) for suite in read] == [("a.py", 1, 1), ("b.py", 1, 1)]
+    (case,) = next(iter(read))
+    (failure,) = case.result
+    assert isinstance(failure, junitparser.Failure)
+    assert (case.name, failure.message) == ("TML101 graph-kept-in-container", "`logits` is kept")
+
+
 def test_sarif(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     inside, outside = str(tmp_path / "sub dir" / "a.py"), "/elsewhere/b.py"

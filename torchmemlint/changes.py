@@ -77,7 +77,7 @@ def _git(folder: str, *arguments: str, what: str = "") -> bytes:
     if what:
         raise DiffError(f"--diff-base: git knows no revision `{what}` here; in CI it may have to be fetched first")
     reason = done.stderr.decode("utf-8", "replace").strip().splitlines()
-    raise DiffError(f"--diff-base: {reason[-1] if reason else 'git failed'}")
+    raise DiffError(f"--diff-base: {reason[-1].removeprefix('fatal: ') if reason else 'git failed'}")
 
 
 def on_changed_lines(found: Iterable[Diagnostic], changes: Changes, row_of: RowOf) -> list[Diagnostic]:

@@ -19,7 +19,7 @@ class OutputsKeptOnDevice(Rule):
     ## What it does
     Reports lists, dicts and attributes that take in a forward's result once an iteration under `no_grad`, where it is
     neither moved to the CPU nor reduced to numbers or labels: predictions, features, probability maps of a metric,
-    samples of every step of which the last one is used.
+    samples of every step of which the last one is used, or all only where an argument asks for them.
 
     ## Why it costs memory
     Without a graph each output still keeps its own bytes. The collection grows by one output an iteration up to the
@@ -60,9 +60,12 @@ class OutputsKeptOnDevice(Rule):
         message = f"`{found.name}` keeps a forward's output on the device from every iteration"
         if found.end is End.LAST:
             message += ", and only the last one is read"
+        elif found.end is End.ASKED:
+            message += ", and with the default arguments nothing reads them: collect only what is asked for"
         else:
             message += ": it grows with the number of batches" if found.over_data else " until it is dropped"
-        sure = found.end is End.LAST or (found.end is End.HOST and found.over_data)
+        unread = found.end is End.LAST or found.end is End.ASKED and not found.doubtful
+        sure = unread or (found.end is End.HOST and found.over_data)
         severity = self.severity if sure else Severity.HINT
         return self.finding(event, found.op.node, message, severity=severity, fix=self._fix(event, found))
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.fixes import Plan, expression_text, replace
+from torchmemlint.flow.backups import kept_backup
 from torchmemlint.flow.checkpoints import WeightsCopy, fate, snapshot, weights_copy
 from torchmemlint.flow.devices import CALLER_DEPTH, on_accelerator
 from torchmemlint.flow.events import OpClosed
@@ -15,8 +16,8 @@ class WeightsCopyOnDevice(Rule):
 
     ## What it does
     Reports `copy.deepcopy(model.state_dict())`, `{k: v.clone() …}` over a state dict and deep copies of a module that
-    are
-    kept as the best weights so far or in a history.
+    are kept as the best weights so far or in a history; as a hint, clones on `self` that another method only copies
+    back, and that stay there from then on.
 
     ## Why it costs memory
     The entries of a state dict lie where the model lies, and so does their copy: one more set of weights for as long
@@ -48,6 +49,7 @@ class WeightsCopyOnDevice(Rule):
         """One finding a copy."""
         made = weights_copy(event.function, event.op)
         if made is None:
+            yield from self._backup(event)
             return
         end = fate(event.op)
         if end in ("used", "host", "transient", "handed") or made.whole and not snapshot(event.function, event.op):
@@ -58,6 +60,16 @@ class WeightsCopyOnDevice(Rule):
         if there is Fact.YES:  # sure where the function itself moves the model or feeds it from the device
             there = on_accelerator(event.function, made.module, made.path, event.op.order, CALLER_DEPTH)
         yield self._found(event, made, end, there)
+
+    def _backup(self, event: OpClosed) -> Iterator[Finding]:
+        """`self.saved = [p.clone() for p in parameters]`, which another method copies back and keeps."""
+        path = kept_backup(event.function, event.op) if event.op.name == "comprehension" else None
+        if path is not None:
+            what = (
+                f"`{path}` keeps the clones after they are copied back: one more set of what is handed in stays on its "
+                "device; empty it then, or clone to the CPU"
+            )
+            yield self.finding(event, event.op.node, what, severity=Severity.HINT)
 
     def _found(self, event: OpClosed, made: WeightsCopy, end: str, there: Fact) -> Finding:
         shown = made.path or "the model"

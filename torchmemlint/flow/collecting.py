@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchmemlint.flow.debugging import few
-from torchmemlint.flow.graph import Argument, Mode, Op, Sink, closure, fact
+from torchmemlint.flow.flagged import by_default
+from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, closure, fact
 from torchmemlint.flow.keeping import holder_kind, outlives
 from torchmemlint.flow.lean import walk
 from torchmemlint.flow.lifetimes import callee_forwards
@@ -31,6 +32,7 @@ class End(Enum):
 
     HOST = "host"  # it ends as Python or NumPy data, or in a library
     LAST = "last"  # only its last member is read
+    ASKED = "asked"  # nothing reads it where the function is called with its defaults
     DEVICE = "device"  # the program computes with it
     UNKNOWN = "unknown"  # code out of sight has it
 
@@ -44,6 +46,7 @@ class Collected:
     name: str
     over_data: bool  # once a batch of a loader or iterable, not once a step of a range
     end: End
+    doubtful: bool = False  # not in each iteration, or not known to be a forward's result
 
 
 def collected(flow: FunctionFlow, holder: Op) -> Iterator[Collected]:
@@ -53,9 +56,18 @@ def collected(flow: FunctionFlow, holder: Op) -> Iterator[Collected]:
         return
     for store in holder.stores:
         lasting = outlives(holder, store) if kind == "container" else bool(store.op.loops)
-        if store.how in COLLECTING and lasting and stays(flow, store.value) and not written_out(flow, holder, store.op):
+        if store.how not in COLLECTING or not lasting or written_out(flow, holder, store.op):
+            continue
+        end, surely = _end(flow, holder), stays(flow, store.value)
+        if surely or end is End.ASKED and _computed(store):
             name = holder.path or store.op.path or _name(holder)
-            yield Collected(store.op, store.value_node, name, over_data(holder, store.op), _end(flow, holder))
+            doubtful = not surely or store.op.branches != holder.branches
+            yield Collected(store.op, store.value_node, name, over_data(holder, store.op), end, doubtful)
+
+
+def _computed(store: Store) -> bool:
+    """Is it a tensor that a call without grad gives, of whatever size?"""
+    return store.op.mode is Mode.OFF and store.value.kind is Kind.TENSOR and not _small(store.value)
 
 
 def collected_by_callee(flow: FunctionFlow, call: Op) -> Iterator[Collected]:
@@ -88,7 +100,9 @@ def _forwards(flow: FunctionFlow, op: Op) -> bool:
     if op.mode is not Mode.OFF or op.name == "module":
         return op.mode is Mode.OFF
     method = op.name == "call" and op.receiver is not None and op.receiver.kind is Kind.MODULE
-    return method and op.value.kind is Kind.TENSOR and callee_forwards(flow, op) is not None
+    result = op.value.elements if op.value.kind is Kind.CONTAINER and isinstance(op.value.elements, tuple) else ()
+    tensors = all(part.kind is Kind.TENSOR for part in result or (op.value,))
+    return method and tensors and callee_forwards(flow, op) is not None
 
 
 def _through(op: Op) -> list[Op]:
@@ -139,8 +153,11 @@ def _where(flow: FunctionFlow, path: str, holder: Argument | None) -> str:
 def _end(flow: FunctionFlow, holder: Op) -> End:
     stores = {s.op for s in holder.stores}
     readers = [u for u in holder.uses if u.name not in ("bind", "del") and u not in stores]
+    readers = [u for u in readers if u.uses or not u.name.startswith("literal.")]  # `a, b = [], []`
     if readers and all(_takes_last(u) for u in readers):
         return End.LAST
+    if by_default(flow, readers) is not None:
+        return End.ASKED
     return _becomes(flow, readers, 3) if holder.name != "load" else End.UNKNOWN
 
 

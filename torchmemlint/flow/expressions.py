@@ -191,6 +191,8 @@ def _conditional(f: Frame, node: cst.IfExp) -> Value:
         effect = f.program.effect(body.name)
         if effect is not None and effect == f.program.effect(orelse.name):
             return body  # `(inference_mode if new else no_grad)()`
+        if knowledge.role(body.name) == knowledge.role(orelse.name) == "wrapper":
+            return body  # `(spectral_norm if spectral else weight_norm)(layer)` is the layer either way
     return join(body, orelse)
 
 

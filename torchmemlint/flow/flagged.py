@@ -49,6 +49,18 @@ def left_out(flow: FunctionFlow) -> tuple[Op, CallSite] | None:
     return None
 
 
+def by_default(flow: FunctionFlow, readers: list[Op]) -> str | None:
+    """The text of the first test on the parameters that keeps all `readers` from running when the function is called
+    with its defaults; None where one of them runs."""
+    given = {
+        p.name: _constant(op.node.default) if isinstance(op.node, cst.Param) else UNKNOWN
+        for p, op in zip(flow.info.parameters, flow.parameters)
+    }
+    failing = [next((t for t in _tests(flow, op) if _holds(t.test, given) is (not t.wanted)), None) for op in readers]
+    first = failing[0] if failing else None
+    return flow.unit.text(first.test) if first is not None and None not in failing else None
+
+
 def _forward(flow: FunctionFlow, backs: list[Op]) -> Op | None:
     """The first call of a module, or of a parameter, behind the backward calls; None where the grad mode depends on
     something as well."""
@@ -74,7 +86,7 @@ def _tests(flow: FunctionFlow, op: Op) -> Iterator[Test]:
     """The conditions under which the operation's statement runs: branches around it, and exits before it."""
     path = around(flow.node, op.node)
     for outer, inner in zip(path, path[1:]):
-        if isinstance(outer, cst.If) and inner in (outer.body, outer.orelse):
+        if isinstance(outer, (cst.If, cst.IfExp)) and inner in (outer.body, outer.orelse):
             yield Test(outer.test, inner is outer.body)
         for earlier in _before(outer, inner):
             if isinstance(earlier, cst.If) and earlier.orelse is None and _leaves(earlier.body):

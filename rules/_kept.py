@@ -11,9 +11,11 @@ from torchmemlint.findings import Place, Severity
 from torchmemlint.fixes import Plan, call_method, combine
 from torchmemlint.flow.collecting import mixed
 from torchmemlint.flow.events import HolderClosed
-from torchmemlint.flow.graph import Sink, Store, closure, fact, freed, origin
+from torchmemlint.flow.frame import dotted
+from torchmemlint.flow.graph import Op, Sink, Store, closure, fact, freed, origin
 from torchmemlint.flow.keeping import whole_buffer
 from torchmemlint.flow.patterns import alone
+from torchmemlint.flow.readback import goes_on
 from torchmemlint.flow.values import Fact, Kind, Value
 
 NEEDED = frozenset({Sink.BACKWARD})
@@ -52,7 +54,8 @@ def verdicts(event: HolderClosed) -> Iterator[Verdict]:
         if fact(store.value) is Fact.YES:
             severity, what = cost(store.value)
             handed_on = event.sinks & HANDED_ON and not event.function.summary.backward
-            fix = None if handed_on else mend(store, safe=visible, moved=_may_move(event, store, visible))
+            needed = handed_on or goes_on(event.function, store, store.op.path or event.name)
+            fix = None if needed else mend(store, safe=visible, moved=_may_move(event, store, visible))
         elif whole_buffer(store.value) is not None and store.how != "accumulate":
             severity, what, fix = Severity.WARNING, BUFFER, clone(store)
         else:
@@ -145,8 +148,23 @@ def _attached_nodes(node: cst.BaseExpression, value: Value) -> list[cst.BaseExpr
         return [n for element, member in pairs for n in _attached_nodes(element.value, member)]
     if isinstance(node, (cst.Dict, cst.GeneratorExp, cst.ListComp, cst.DictComp, cst.StarredElement)):
         return []
-    known = value.kind is Kind.TENSOR or (bool(value.defs) and all(op.proven for op in value.defs))
+    known = value.kind is Kind.TENSOR or (bool(value.defs) and all(_proven(node, op) for op in value.defs))
     return [node] if known and fact(value) is Fact.YES else []
+
+
+def _proven(node: cst.BaseExpression, op: Op) -> bool:
+    """Does a backward call prove that `node` is a tensor? Of several members of one result, only the one it names."""
+    members = {use.path for use in op.uses if use.name == "bind"}
+    return op.proven and (len(members) < 2 or dotted(node) in set(_walked(op)))
+
+
+def _walked(op: Op) -> Iterator[str | None]:
+    """The names on which a backward is called for the graph of `op`'s result."""
+    for use in op.uses:
+        if use.name == "backward" and isinstance(use.node, cst.Call):
+            given = [use.receiver_node, *(a.node for a in use.arguments)]
+            own = use.node.func.value if isinstance(use.node.func, cst.Attribute) else None
+            yield from (dotted(part) for part in (*given, own) if part is not None)
 
 
 def related(event: HolderClosed, store: Store) -> tuple[tuple[str, Place], ...]:

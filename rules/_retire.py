@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from torchmemlint.fixes import Plan, insert_after
+from torchmemlint.fixes import Plan, insert_after, replace_statement
 from torchmemlint.flow.deletable import deletable, swallows
 from torchmemlint.flow.function import FunctionFlow
 from torchmemlint.flow.graph import Op
@@ -29,8 +29,20 @@ def retire(flow: FunctionFlow, binds: Sequence[Op], work: Op) -> Plan | None:
     names = list(dict.fromkeys(bind.path or "" for bind in binds))
     if not _may_go(flow, block[place], names):
         return None
-    plan = insert_after(block[place], f"del {', '.join(names)}").titled("delete it once it is no longer read")
+    plan = _deletion(block, place, names).titled("delete it once it is no longer read")
     return plan if flow.info.name else plan.unsafe("another module may import the name")
+
+
+def _deletion(block: list[cst.CSTNode], place: int, names: list[str]) -> Plan:
+    """The new line, or the one that is there already with the names in front."""
+    following = block[place + 1] if place + 1 < len(block) else None
+    old = following.body[0] if isinstance(following, cst.SimpleStatementLine) and len(following.body) == 1 else None
+    target = old.target if isinstance(old, cst.Del) else None
+    parts = [element.value for element in target.elements] if isinstance(target, cst.Tuple) else [target]
+    known = [part.value for part in parts if isinstance(part, cst.Name)]
+    if following is None or not known or len(known) < len(parts):
+        return insert_after(block[place], f"del {', '.join(names)}")
+    return replace_statement(following, f"del {', '.join([*names, *known])}")
 
 
 def _last_use(

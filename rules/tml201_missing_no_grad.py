@@ -74,7 +74,7 @@ class MissingNoGrad(Rule):
         )
         related = tuple(("this forward too", Place(f.op.unit, f.op.node)) for f in others[:4])
         severity = self.severity if loud else Severity.HINT
-        fix = self._fix(event, [first, *(f for f, _ in found)])
+        fix = self._fix(event, [first, *(f for f, _ in found)]) if all(self._seen(f) for f, _ in found) else None
         yield self.finding(event, first.op.node, message, severity=severity, related=related, fix=fix)
 
     def _flagged(self, event: FunctionClosed) -> Iterator[Finding]:
@@ -111,6 +111,17 @@ class MissingNoGrad(Rule):
             return Severity.HINT
         repeated = self._over_data(op) or self._loads_weights(event) or self._called_in_loop(event)
         return self.severity if repeated else Severity.HINT
+
+    @staticmethod
+    def _seen(event: ForwardClosed) -> bool:
+        """Is all in sight that happens with the result? A module's own method may be a part of a training step."""
+        if event.evaluation:
+            return True
+        project, info = event.function.program.project, event.function.info
+        owner = project.owner(info)
+        if owner is not None and project.is_module_class(owner) is not Fact.NO:
+            return False
+        return Sink.UNKNOWN_CALL not in event.sinks
 
     @staticmethod
     def _called_in_loop(event: ForwardClosed) -> bool:

@@ -7,7 +7,7 @@ from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.fixes import Plan, unwrap_call
 from torchmemlint.flow.consumers import Reading, overwritten, reading
 from torchmemlint.flow.events import OpClosed
-from torchmemlint.flow.graph import Op
+from torchmemlint.flow.graph import Op, closure
 from torchmemlint.flow.handed import runs_with_grad
 from torchmemlint.flow.layout import sizes, units
 from torchmemlint.flow.patterns import bare, in_place, input_of, is_module, maker
@@ -88,6 +88,8 @@ def _severity(op: Op, found: Reading) -> Severity | None:
         return None
     if any(knowledge.accepts_strides(name) != "yes" for name in names):
         return None
+    if any(map(_viewed_later, found.ops)):
+        return None
     if "scaled_dot_product_attention" in names and not dense_rows(op.receiver or op.value):
         return None  # the fused kernels do not take it, and all scores are written out
     if "linear" in names and any(
@@ -98,6 +100,17 @@ def _severity(op: Op, found: Reading) -> Severity | None:
     if not plain or "matmul" in names and not _three_dimensional(op):
         return Severity.HINT
     return Severity.HINT if all(units(current.value) for _, current in found.readers) else Severity.WARNING
+
+
+def _viewed_later(reader: Op) -> bool:
+    """Is a result with the strides of the tensor, perhaps computed further, read by an operator that takes no gaps?"""
+    passing = closure([reader], lambda o: [u for u in o.uses if knowledge.elementwise(bare(u) or u.name)])
+    results = [op for op in passing if knowledge.elementwise(bare(op) or op.name)]
+    return any(
+        knowledge.accepts_strides(bare(u) or u.name) == "no" or bare(u) == "contiguous"
+        for op in results
+        for u in op.consumers
+    )
 
 
 def _three_dimensional(op: Op) -> bool:

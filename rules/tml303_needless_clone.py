@@ -84,7 +84,10 @@ class NeedlessClone(Rule):
         if any(a.name == "copy" for a in user.arguments) or _live_weight(source):
             return None
         what = f"one more copy of {shown(event, op.receiver_node)}: `.{name}()` makes the one that is used"
-        return self.finding(event, op.node, what, fix=_conversion(event, op, user))
+        plan = _conversion(event, op, user)
+        if plan is not None and (len(user.arguments) > 1 or any(a.name == "non_blocking" for a in user.arguments)):
+            plan = plan.unsafe("a copy that does not block may read its source after the next statements")
+        return self.finding(event, op.node, what, fix=plan)
 
     def _copied_again(self, event: OpClosed, source: Value) -> Finding | None:
         """`p.copy_(q.clone())`."""

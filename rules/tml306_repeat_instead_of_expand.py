@@ -6,7 +6,7 @@ import libcst as cst
 
 from torchmemlint import knowledge
 from torchmemlint.api import Finding, Rule, Severity, on
-from torchmemlint.fixes import Plan, replace
+from torchmemlint.fixes import Plan, combine, rename_attribute, replace
 from torchmemlint.flow.consumers import Reading, overwritten, reading
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.graph import Op, closure
@@ -17,6 +17,7 @@ from torchmemlint.flow.values import Kind, Value
 from ._copies import place, shown
 
 ATTENTION = "torch.scaled_dot_product_attention"
+FLATTENING = frozenset({"view", "view_as", "reshape", "flatten"})  # what is expanded has no view of fewer dimensions
 HALF = frozenset({"bfloat16", "float16", "half"})
 SHARED = "the result then shares the memory of what it repeats, and sums of gradients may round differently"
 
@@ -66,7 +67,7 @@ class RepeatInsteadOfExpand(Rule):
             return
         known = units(op.receiver)
         sure = all(known.has(i, len(counts)) for i in stretched)
-        found = reading(event.function, op)
+        found = reading(event.function, op, stop=FLATTENING)
         if overwritten(op.receiver) or not found.readers and not found.escapes:
             return
         if _read_expanded(found):
@@ -86,7 +87,7 @@ class RepeatInsteadOfExpand(Rule):
         if op.receiver is None or len(op.arguments) < 2 or overwritten(op.receiver):
             return
         yield from self._grouped(event, event.op)
-        dim, found = dimension(op, 1), reading(event.function, op)
+        dim, found = dimension(op, 1), reading(event.function, op, stop=FLATTENING)
         known = units(op.receiver)
         if dim is not None and (dim in known.left or dim in known.right) and _read_expanded(found):
             yield self._finding(event, True, None)
@@ -98,7 +99,7 @@ class RepeatInsteadOfExpand(Rule):
         one = _multiplied(op.receiver)
         if one is not None and bare(op) == "cat" and not units(one).has(dimension(op, 0) or 0, 0):
             return
-        found = reading(event.function, op)
+        found = reading(event.function, op, stop=FLATTENING)
         if one is None or not _read_expanded(found) or overwritten(one):
             return
         yield self._finding(event, one.kind is Kind.TENSOR, None)
@@ -160,11 +161,11 @@ def _expanded(op: Op, counts: list[cst.BaseExpression | cst.StarredElement], str
     """`x.repeat(b, 1, 1)` as `x.expand(b, -1, -1)`."""
     if op.name != "torch.repeat" or op.receiver_node is None or op.node is op.receiver_node:
         return None
-    pieces: list[str | cst.CSTNode] = []
-    for position, node in enumerate(counts):
-        pieces += [node if position in stretched else "-1", ", "]
-    plan = replace(op.node, op.receiver_node, ".expand(", *pieces[:-1], ")")
-    return Plan("expand instead", plan.steps, False, SHARED)
+    if not isinstance(op.node, cst.Call):
+        return None
+    kept = [node for position, node in enumerate(counts) if position not in stretched]
+    plans = [rename_attribute(op.node.func, "expand"), *(replace(node, "-1") for node in kept)]
+    return combine(plans, "expand instead").unsafe(SHARED)
 
 
 def _multiplied(value: Value | None) -> Value | None:

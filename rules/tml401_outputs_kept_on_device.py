@@ -2,15 +2,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import libcst as cst
-
 from torchmemlint.api import RUNS, Finding, Rule, Severity, on
 from torchmemlint.fixes import Plan, call_method
 from torchmemlint.flow.collecting import Collected, End, collected, collected_by_callee, mixed
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.index.marks import COLLECTS, GRAPHS, KEEPERS
-
-DISPLAYS = (cst.BaseDict, cst.BaseList, cst.BaseSet, cst.Tuple, cst.GeneratorExp)  # they have no `.cpu()`
 
 
 class OutputsKeptOnDevice(Rule):
@@ -72,7 +68,7 @@ class OutputsKeptOnDevice(Rule):
     @staticmethod
     def _fix(event: OpClosed, found: Collected) -> Plan | None:
         node = found.value_node
-        if node is None or found.end is not End.HOST or isinstance(node, DISPLAYS) or mixed(event.function, event.op):
+        if node is None or not found.tensor or found.end is not End.HOST or mixed(event.function, event.op):
             return None
         plan = call_method(node, "cpu").titled("move it to the CPU")
         return plan.unsafe("what is computed from the collection then runs on the CPU")

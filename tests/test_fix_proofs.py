@@ -113,14 +113,16 @@ def compiled(text: str) -> Callable[..., Any]:
 
 @st.composite
 def tensors(draw: st.DrawFn) -> torch.Tensor:
-    """A tensor of up to four dimensions, dense or a view with gaps, turned or expanded."""
+    """A tensor of up to four dimensions, dense or a view with gaps, turned, both or expanded."""
     shape = draw(st.lists(st.integers(0, 4), min_size=0, max_size=4))
     dtype = draw(st.sampled_from(FLOATS))
     seed = draw(st.integers(0, 1000))
     base = torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
-    view = draw(st.sampled_from(["dense", "turned", "sliced", "expanded"]))
+    view = draw(st.sampled_from(["dense", "turned", "sliced", "expanded", "turned and sliced"]))
     if view == "turned" and base.dim() >= 2:
         return base.transpose(0, -1)
+    if view == "turned and sliced" and base.dim() >= 2:
+        return torch.cat([base, base], 0).transpose(0, -1)[..., ::2]
     if view == "sliced" and base.dim() >= 1:
         return torch.cat([base, base], -1)[..., ::2]
     if view == "expanded":
@@ -152,7 +154,7 @@ def label(key: tuple[str, str]) -> str:
 
 
 @pytest.mark.parametrize("key", PROGRAMS, ids=label)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(x=tensors(), differentiate=st.booleans())
 def test_a_safe_fix_computes_the_same(key: tuple[str, str], x: torch.Tensor, differentiate: bool) -> None:
     before, after = programs(*key)
@@ -166,6 +168,7 @@ def test_a_safe_fix_computes_the_same(key: tuple[str, str], x: torch.Tensor, dif
     assert [r.requires_grad for r in found.results] == [r.requires_grad for r in expected.results]
     assert all(equal(a, b) for a, b in zip(found.results, expected.results))
     assert found.shared == expected.shared
+    assert [r.stride() for r in found.results] == [r.stride() for r in expected.results]
     assert equal(found.gradient, expected.gradient)
 
 

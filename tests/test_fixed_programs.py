@@ -373,3 +373,129 @@ def test_the_same_finding_in_another_function_does_not_stop_a_fix() -> None:
     )
     every = fix_source(text, "program.py", Config(select=("ALL",), unsafe_fixes=True))
     assert every.count("found.append(net(x.cuda()).cpu())") == 2
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (
+            "m = p[:, None].repeat(\n    1, 4, 1  # heads\n)\nreturn q + m",
+            "m = p[:, None].expand(\n    -1, 4, -1  # heads\n)\nreturn q + m",
+        ),
+        ("m = p.unsqueeze(0).repeat((k, 1, 1))\nreturn q + m", "m = p.unsqueeze(0).expand((k, -1, -1))\nreturn q + m"),
+        ("m = p[:, None].repeat(1, 4, 1).view(-1)\nreturn q + m", None),
+        ("m = p[:, None].repeat(1, 4, 1).flatten(0, 1)\nreturn q + m", None),
+    ],
+)
+def test_expand_keeps_the_layout_and_is_not_viewed_flat(body: str, expected: str | None) -> None:
+    text = body.replace("p", "torch.ones(k, 5)", 1)
+    wanted = text if expected is None else expected.replace("p", "torch.ones(k, 5)", 1)
+    assert function("TML306", text) == wanted
+
+
+def safely(code: str, body: str) -> str:
+    """The body of a function of a tensor after the safe fixes of a rule."""
+    head = "import numpy as np\nimport torch\n\n\ndef work(x: torch.Tensor):\n"
+    text = head + textwrap.indent(body, "    ") + "\n"
+    return textwrap.dedent(fix_source(text, "program.py", Config(select=(code,), hints=True))[len(head) :]).strip()
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("return np.asarray(x.clone())", None),
+        ("return np.array(x.clone(), copy=None)", None),
+        ("return x.clone().numpy()", None),
+        ("return x.clone().data_ptr()", None),
+        ("y = x.clone()\nreturn y * 2 + y.size(0)", "y = x\nreturn y * 2 + y.size(0)"),
+        ("y = x.clone()\nlog.keep(y)\nreturn y * 2", None),
+        ("return x.clone().to('cuda')", "return x.to('cuda', copy=True)"),
+        ("return x.clone().to('cuda', non_blocking=True)", None),
+        ("return x.clone().to('cuda', None, True)", None),
+    ],
+)
+def test_a_clone_goes_only_if_nobody_shares_its_memory(body: str, expected: str | None) -> None:
+    assert safely("TML303", body) == (expected or body)
+
+
+RECORD_MAKER = """
+    @torch.no_grad()
+    def generate(net: nn.Linear, data):
+        def hypothesis(x):
+            return {"score": net(x), "tokens": x}
+
+        found = []
+        for x in data.cuda():
+            found.append(hypothesis(x))
+        found = sorted(found, key=lambda h: h["score"])
+        print([h["score"].tolist() for h in found])
+"""
+MEMBERS = """
+    def train(criterion, model, data, optimizer):
+        total, sizes, losses = 0.0, [], []
+        for x in data:
+            loss, size = criterion(model, x)
+            loss.backward()
+            total += size
+            sizes.append(size)
+            losses.append(loss)
+        print(total, sizes, losses)
+"""
+
+
+def test_only_what_is_surely_a_tensor_gets_a_method_of_tensors() -> None:
+    assert unchanged("TML401", RECORD_MAKER)
+    assert unchanged("TML102", MEMBERS)
+    text = mended("TML101", MEMBERS)
+    assert "sizes.append(size)\n" in text
+    assert "losses.append(loss.detach()" in text
+
+
+READ_BACK = """
+    class Attention(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.drop = nn.Dropout(0.1)
+            self.proj = nn.Linear(4, 4)
+            self.attn = None
+
+        def forward(self, x):
+            self.attn = torch.softmax(self.proj(x), dim=-1)
+            return self.drop(self.attn) @ x
+
+
+    class Decoder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.proj = nn.Linear(4, 4)
+
+        def start(self, memory):
+            self.memory = self.proj(memory)
+
+        def decode(self, x):
+            return x @ self.memory
+
+        def forward(self, memory, xs):
+            self.start(memory)
+            return torch.stack([self.decode(x) for x in xs])
+"""
+
+
+def test_an_attribute_that_the_result_is_computed_from_is_not_detached() -> None:
+    assert unchanged("TML103", READ_BACK)
+
+
+REPEATED = """
+    def evaluate(net: nn.Linear, data):
+        with torch.no_grad():
+            for x in data:
+                y = net(x)
+                print(y.sum())
+                del x  # read
+                z = net(torch.ones(4))
+                print(z.sum())
+"""
+
+
+def test_a_name_joins_the_del_that_is_there() -> None:
+    assert "            del y, x  # read\n" in mended("TML402", REPEATED)

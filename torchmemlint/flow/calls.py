@@ -22,6 +22,7 @@ MODULE_EVIDENCE = frozenset(
 AMBIVALENT = frozenset("to cuda cpu half float double bfloat16 type".split())  # tensors and modules have them
 CALLABLE = frozenset({Kind.EXTERNAL, Kind.FUNCTION, Kind.CLASS, Kind.MODULE, Kind.INSTANCE})
 OWN_EVIDENCE = frozenset("eval parameters named_parameters modules named_modules children named_children".split())
+SHAPES = frozenset({"size", "dim", "numel", "nelement", "ndimension"})  # numbers, whoever gives them
 SHARED_EVIDENCE = {"to": "moved", "cuda": "moved", "cpu": "moved", "state_dict": "saved", "load_state_dict": "saved"}
 """Methods that tensors or optimizers have as well: two of these uses, or one and a call, only a module has."""
 OPTIMIZER_EVIDENCE = frozenset({"step", "zero_grad", "param_groups"})
@@ -190,7 +191,7 @@ def _opaque(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: li
         f.unsettled.add(func.value.value)
     graph, params = f.derived([base, *(a.value for a in args)])
     sunk = [] if func.attr.value in tensors.AMBIGUOUS else [Sink.UNKNOWN_CALL]  # arrays and tensors compute, no more
-    value = threads.method(f, node, func.attr.value, base, args)
+    value = HOST if func.attr.value in SHAPES else threads.method(f, node, func.attr.value, base, args)
     op = f.op(
         "?call",
         node,

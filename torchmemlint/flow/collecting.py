@@ -47,6 +47,7 @@ class Collected:
     over_data: bool  # once a batch of a loader or iterable, not once a step of a range
     end: End
     doubtful: bool = False  # not in each iteration, or not known to be a forward's result
+    tensor: bool = False  # it is known to be a tensor
 
 
 def collected(flow: FunctionFlow, holder: Op) -> Iterator[Collected]:
@@ -62,7 +63,8 @@ def collected(flow: FunctionFlow, holder: Op) -> Iterator[Collected]:
         if surely or end is End.ASKED and _computed(store):
             name = holder.path or store.op.path or _name(holder)
             doubtful = not surely or store.op.branches != holder.branches
-            yield Collected(store.op, store.value_node, name, over_data(holder, store.op), end, doubtful)
+            sure = store.value.kind is Kind.TENSOR
+            yield Collected(store.op, store.value_node, name, over_data(holder, store.op), end, doubtful, sure)
 
 
 def _computed(store: Store) -> bool:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from torchmemlint import knowledge
 from torchmemlint.flow.graph import Op, closure
 from torchmemlint.flow.patterns import bare, in_place
@@ -17,6 +19,11 @@ if TYPE_CHECKING:
 DEPTH = 2  # how many calls deep a tensor is followed
 SHAPES = frozenset({"size", "dim", "numel", "ndimension", "nelement"})  # they ask for the shape and read no element
 ROWS = frozenset({"iter", "item", "read"})
+SHARING = frozenset(
+    """numpy data_ptr const_data_ptr storage untyped_storage to_dlpack register_hook register_post_accumulate_grad_hook
+    """.split()
+)
+"""They give no tensor, but what may keep or write the tensor's memory."""
 LOCAL_HOLDERS = frozenset({"literal.list", "literal.tuple", "literal.dict", "literal.set", "comprehension"})
 CONTAINERS = frozenset({"Sequential", "ModuleList", "ModuleDict", "Module", "DataParallel"})
 WRITERS = frozenset(
@@ -139,13 +146,20 @@ def is_fresh(op: Op) -> bool:
     if op.name in ("arith", "compare"):
         return not in_place(op)
     if op.name == "host":
-        return True
+        return not isinstance(op.node, cst.Call) or _reads_only(op.callee)
+    if bare(op) in SHARING:
+        return False
     fact = knowledge.operator(bare(op)) if op.name.startswith("torch.") else None
     if fact is None or any(a.name == "out" for a in op.arguments):
         return False
     if op.name == "torch.index" and op.value.shares:
         return False  # the index may be a number: a view
     return fact.kind in ("fresh", "host")
+
+
+def _reads_only(callee: str | None) -> bool:
+    """Is it a function of Python itself? Arrays and pictures of other libraries may lie on the tensor's memory."""
+    return callee is not None and ("." not in callee or callee.startswith("math."))
 
 
 def undisturbed(flow: FunctionFlow, start: Op, ends: list[Op]) -> bool:

@@ -81,15 +81,15 @@ def _tensor_function(f: Frame, node: cst.Call, name: str, args: Args) -> Value:
     return f.op("?call", node, value, arguments=args, callee=name).value
 
 
-def to_host(f: Frame, node: cst.CSTNode, args: Sequence[Argument]) -> Value:
+def to_host(f: Frame, node: cst.CSTNode, args: Sequence[Argument], callee: str | None = None) -> Value:
     """A call that turns its arguments into Python or NumPy data, prints or logs them."""
     if any(a.value.defs for a in args):
-        f.op("host", node, HOST, arguments=args, passes=False, sunk=[Sink.HOST])
+        f.op("host", node, HOST, arguments=args, passes=False, sunk=[Sink.HOST], callee=callee)
     return HOST
 
 
 def _host(f: Frame, node: cst.Call, name: str, args: Args) -> Value:
-    return to_host(f, node, args)
+    return to_host(f, node, args, name)
 
 
 def _module(f: Frame, node: cst.Call, name: str, parameters: str, args: Args) -> Value:

@@ -12,6 +12,7 @@ from torchmemlint.flow.holders import members_of
 from torchmemlint.flow.summary import plain
 from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, join, replace
 from torchmemlint.index.constructors import CONSTANT, PARAMETER
+from torchmemlint.index.marks import CALLS
 from torchmemlint.index.model import ClassInfo, FileIndex, FunctionInfo
 
 if TYPE_CHECKING:
@@ -125,11 +126,21 @@ class Classes:
         for store in stores[1:]:
             value = join(value, store.value)
         value = self._settled(method, value, stores)
-        if value.kind is Kind.UNKNOWN and Kind.MODULE in _proofs(flow, path, value):
+        if value.kind is Kind.UNKNOWN and (
+            Kind.MODULE in _proofs(flow, path, value) or flow.frame.uses.get(path) and self._is_called(method, name)
+        ):
             value = replace(value, kind=Kind.MODULE, trainable=Fact.YES)
         if path in flow.frame.frozen:
             value = replace(value, trainable=Fact.NO)
         return self._outside(value)
+
+    def _is_called(self, method: FunctionInfo, name: str) -> bool:
+        """Does a method of the class call what the attribute holds? With one use that optimizers have as well, as
+        `state_dict`, it is a module."""
+        owner = self.program.project.owner(method)
+        functions = self.program.project.files[method.path].functions
+        methods = [functions[m] for m in owner.methods.values() if m in functions] if owner is not None else []
+        return any(name in m.words and CALLS + name in self.program.project.marks(m) for m in methods)
 
     def _settled(self, method: FunctionInfo, value: Value, stores: list[Store]) -> Value:
         """A parameter stored on the object: what the constructors' callers pass."""

@@ -74,7 +74,6 @@ def tools(programs: Path) -> list[Tool]:
         Tool("ruff", ruff, "B019", "B006", fix=unsafe),
         Tool("pylint", at("pylint", "--rcfile=/dev/null", "-j1", "--score=n"), "W1518", "W0102",
              stdin=("--from-stdin",)),
-        Tool("fixit", at("fixit", "--quiet", "lint"), "(?!)", "(?!)"),
     ]  # fmt: skip
 
 
@@ -217,7 +216,10 @@ PROBES: dict[str, Probe] = {
 
 
 def probed(tool: Tool) -> list[str]:
-    """The probes that the tool passes. It has to find something in the plain program first."""
+    """The probes that the tool passes. Raises ValueError when it finds nothing in the plain program."""
+    with tempfile.TemporaryDirectory() as folder:
+        if not says(tool, Path(folder)):
+            raise ValueError(f"{tool.name} finds nothing in the program that it is tried with")
     passed = []
     for name, probe in PROBES.items():
         with tempfile.TemporaryDirectory() as folder:
@@ -230,11 +232,11 @@ def probed(tool: Tool) -> list[str]:
 
 def table(tool: Tool, corpus: Path | None) -> str:
     """A tool's entry."""
-    with tempfile.TemporaryDirectory() as folder:
-        probes = probed(tool) if says(tool, Path(folder)) else None
-    values = {"name": tool.name, "version": version(tool), "memory": tool.memory}
+    values = {
+        "name": tool.name, "version": version(tool), "memory": tool.memory, "probes": probed(tool),
+        "fixes": bool(tool.fix),
+    }  # fmt: skip
     rows = [f"{key} = {json.dumps(value)}" for key, value in values.items()]
-    rows += [] if probes is None else [f"probes = {json.dumps(probes)}"]  # else it finds nothing in the program
     for name, row in on_lines(tool, corpus):
         inner = ", ".join(f"{key} = {json.dumps(value)}" for key, value in row.items())
         rows.append(f"{name} = {{ {inner} }}")

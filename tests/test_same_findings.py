@@ -78,7 +78,7 @@ def tree(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def rows(found: Iterable[Diagnostic]) -> Found:
-    return [(d.filename, d.row, d.column, d.code, d.message) for d in found]
+    return [(d.filename, d.location.row, d.location.column, d.code, d.message) for d in found]
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,6 @@ from torchmemlint.knowledge.toml import read_toml
 
 DATA = Path("docs") / "comparison.toml"
 Row = dict[str, Any]
-NONE = ("(?!)", "none")  # an expression that matches no code, and how it is shown
 
 INTRO = """\
 # Comparison
@@ -48,8 +47,8 @@ files, which nobody has judged except for torchmemlint's."""
 PROBES = """\
 ## In odd places
 
-One program in which each tool finds something, put before it in several ways. fixit finds nothing in it and is left
-out."""
+One program in which each tool finds something, put before it in several ways. flake8 and pylint don't read notebooks
+by themselves; nbQA brings the cells to them."""
 
 REST = """\
 ## Time and memory
@@ -78,7 +77,7 @@ def page(data: Row) -> str:
         PUBLIC.format(lines=first["public"]["lines"]),
         public(tools),
         PROBES,
-        probes(data["probes"], [tool for tool in tools if "probes" in tool]),
+        probes(data["probes"], tools),
         REST,
     ]
     return "\n\n".join(parts) + "\n"
@@ -86,15 +85,23 @@ def page(data: Row) -> str:
 
 def short(data: Row) -> str:
     """The README's sentences."""
-    tools: list[Row] = data["tool"]
-    others = ", ".join(f"{tool['name']} {tool['version']} {tool['fixtures']['hits']}" for tool in tools[1:])
-    public = ", ".join(f"{tool['name']} {tool['public']['hits']}" for tool in tools[1:])
-    lines, argued = tools[0]["fixtures"]["lines"], tools[0]["public"]["lines"]
+    first, others = data["tool"][0], data["tool"][1:]
+    versions = ", ".join(f"{tool['name']} {tool['version']}" for tool in others)
     return (
-        f"Of the {lines} lines that the fixtures mark, each proven by `verify`, other tools say so on {data['date']}:\n"
-        f"{others}.\n"
-        f"Of the {argued} lines of public code whose findings were argued to be right: {public}."
+        f"Measured on {data['date']} with {versions}:\n\n"
+        f"- of the {first['fixtures']['lines']} lines that the fixtures mark, each proven by `verify` to cost memory, "
+        f"{_named(others, 'fixtures')};\n"
+        f"- of the {first['public']['lines']} lines of public code whose findings were argued to be right, "
+        f"{_named(others, 'public')}."
     )
+
+
+def _named(tools: Sequence[Row], row: str) -> str:
+    """How many of the lines each tool names: those that name some, then the others together."""
+    some = [f"{tool['name']} names {tool[row]['hits']}" for tool in tools if tool[row]["hits"]]
+    none = [tool["name"] for tool in tools if not tool[row]["hits"]]
+    together = " and ".join(part for part in (", ".join(none[:-1]), *none[-1:]) if part)
+    return ", ".join([*some, *([f"{together} none"] if none else [])])
 
 
 def fixtures(tools: Sequence[Row]) -> str:
@@ -112,13 +119,18 @@ def public(tools: Sequence[Row]) -> str:
 
 def probes(names: Sequence[str], tools: Sequence[Row]) -> str:
     """Which tool passed which probe."""
-    rows = [[name, *("yes" if name in tool["probes"] else "no" for tool in tools)] for name in names]
+    rows = [[name, *(_passed(name, tool) for tool in tools)] for name in names]
     return _table(["", *(tool["name"] for tool in tools)], rows)
 
 
+def _passed(probe: str, tool: Row) -> str:
+    if probe.startswith("fixes") and not tool["fixes"]:
+        return "no fixes"
+    return "yes" if probe in tool["probes"] else "no"
+
+
 def _name(tool: Row) -> tuple[str, str]:
-    memory = tool["memory"].replace("|", ", ")
-    return f"{tool['name']} {tool['version']}", NONE[1] if tool["memory"] == NONE[0] else memory
+    return f"{tool['name']} {tool['version']}", tool["memory"].replace("|", ", ")
 
 
 def _hits(row: Row) -> str:

@@ -13,7 +13,7 @@ from torchmemlint.flow.collecting import mixed
 from torchmemlint.flow.events import HolderClosed
 from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.graph import Op, Sink, Store, closure, fact, freed, origin
-from torchmemlint.flow.keeping import whole_buffer
+from torchmemlint.flow.keeping import replaced, whole_buffer
 from torchmemlint.flow.patterns import alone
 from torchmemlint.flow.readback import goes_on
 from torchmemlint.flow.values import Fact, Kind, Value
@@ -36,6 +36,11 @@ class Verdict:
     bytes: str  # which bytes are held
     fix: Plan | None
     related: tuple[tuple[str, Place], ...]
+
+    @property
+    def which(self) -> str:
+        """Whose graph is held."""
+        return "the last iteration, through the next" if replaced(self.store) else "each iteration"
 
     @property
     def node(self) -> cst.CSTNode:

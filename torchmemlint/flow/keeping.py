@@ -150,14 +150,24 @@ def outlives(holder: Op, store: Store) -> bool:
 
 
 def _grows(holder: Op, store: Store) -> bool:
-    """Does each iteration put in a graph of its own? Parts of a result made before the loop share that one's graph."""
-    if not outlives(holder, store):
+    """Does each iteration put in a graph of its own? Parts of a result made before the loop share that one's graph, and
+    under one key the next replaces what this one put in."""
+    if not outlives(holder, store) or freed(store.value) and replaced(store):
         return False
     if not store.value.defs or fact(store.value) is not Fact.YES:
         return True
     loop = store.op.loops[len(holder.loops)]
     made = closure(store.value.defs, lambda o: o.inputs if o.passes else ())
     return any(loop in o.loops and not _hands_on(o) for o in made)
+
+
+def replaced(store: Store) -> bool:
+    """`logs["loss"] = loss`: does each iteration replace what the one before has put in?"""
+    node = store.op.node
+    if store.how != "setitem" or store.nested or not isinstance(node, cst.Subscript):
+        return False
+    keys = [s.slice.value for s in node.slice if isinstance(s.slice, cst.Index)]
+    return len(keys) == len(node.slice) and all(isinstance(k, (cst.SimpleString, cst.Integer)) for k in keys)
 
 
 def _hands_on(op: Op) -> bool:
@@ -291,11 +301,17 @@ def _depends_on(value: Value, op: Op) -> bool:
 
 def _summed(flow: FunctionFlow, op: Op) -> Iterator[HolderClosed]:
     """`sum(step(x) for x in data)`: a running total without a name."""
-    made = [m for m in op.inputs if m.name == "comprehension" and not _is_bound(m) and m.stores]
+    made = [m for m in op.inputs if m.name == "comprehension" and not _is_bound(m) and _computes(m)]
     stores = [Store(op, s.value, s.value_node, "accumulate") for m in made for s in _attached(flow, m.stores)]
     if stores:
         name = next((u.path for u in op.uses if u.name in ("bind", "store") and u.path), "sum(…)")
         yield HolderClosed(flow, op, name, "accumulator", stores, flow.program.callers.sinks(flow, op))
+
+
+def _computes(made: Op) -> bool:
+    """Does a comprehension compute its members, and not only take them out of what exists already?"""
+    inner = [o for s in made.stores for o in closure(s.value.defs, lambda o: o.inputs if o.passes else ())]
+    return any(len(o.loops) > len(made.loops) and o.name not in ("iter", *HANDING) for o in inner)
 
 
 def _outermost(op: Op) -> bool:

@@ -7,7 +7,7 @@ import libcst as cst
 from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.findings import Place
 from torchmemlint.fixes import Plan, call_method
-from torchmemlint.flow.collecting import COLLECTING, accelerated
+from torchmemlint.flow.collecting import COLLECTING
 from torchmemlint.flow.events import Event, OpClosed
 from torchmemlint.flow.graph import Sink, Store, fact, written
 from torchmemlint.flow.keeping import holder_kind, outlives
@@ -33,8 +33,7 @@ class ViewKeepsStorage(Rule):
     ## Known limits
     How large the part is can be told from the form of the index only: ranges, rows of the first dimension and columns
     of tensors that no forward gave are hints.
-    A later `.cpu()` copies the part where the tensor is on an accelerator, and nothing where it is on the CPU: a hint
-    in files that name no accelerator.
+    A later `.cpu()` copies the part where the tensor is on an accelerator, and nothing where it is on the CPU: a hint.
 
     ## Fix safety
     `.clone()` is put behind the view: the same numbers in a storage of their own. Safe unless the storage is written in
@@ -60,7 +59,7 @@ class ViewKeepsStorage(Rule):
         for store in event.op.stores if kind is not None else ():
             if self._lasts(event, store, kind):
                 part = self._part(event, store.value)
-                if part is not None and not (part.moved and accelerated(event.function)):
+                if part is not None:
                     name = event.op.path or store.op.path or "the list"
                     message = f"`{name}` keeps the whole storage of the tensor that this is a small view of"
                     yield self._told(event, part, store.op.node, store.value_node, message)

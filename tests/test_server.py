@@ -91,6 +91,19 @@ def test_columns_are_counted_as_the_client_does(client: Client, tmp_path: Path) 
     assert found["range"]["end"]["character"] == len(line.encode("utf-16-le")) // 2
 
 
+@pytest.mark.parametrize("name", ["a b/kept.py", "größe.py", "100%.py"])
+def test_documents_whose_address_needs_quotes(client: Client, tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(KEPT, encoding="utf-8")
+    uri = client.open(path)
+    assert uri != f"file://{path}"
+    assert codes(client.diagnostics(uri)) == ["TML101"]
+    client.notify("textDocument/didSave", {"textDocument": {"uri": uri}})
+    assert codes(client.diagnostics(uri)) == ["TML101"]
+    assert applied(KEPT, ask_actions(client, uri, 9)[0]) == FIXED
+
+
 def test_a_client_that_pulls_is_not_pushed(tmp_path: Path) -> None:
     path = tmp_path / "kept.py"
     path.write_text(WIDE, encoding="utf-8")

@@ -48,7 +48,7 @@ class Server(LanguageServer):
         self.projects = Projects()
         self.worker = ThreadPoolExecutor(1, "analysis")
         self.answers: dict[str, Answer] = {}  # another dictionary after each change: findings depend on other documents
-        self.edited: dict[str, str] = {}  # path -> text of the open documents that were changed
+        self.edited: dict[str, str] = {}  # path -> text of the open documents
         self.tasks: dict[str, asyncio.Task[None]] = {}
 
     async def ask(self, question: Callable[..., T], *arguments: Any) -> T:
@@ -110,7 +110,7 @@ class Server(LanguageServer):
         await asyncio.sleep(pause)
         version = self.workspace.get_text_document(uri).version
         shown = await self.diagnostics(uri)
-        if uri in self.workspace.text_documents and self.workspace.get_text_document(uri).version == version:
+        if path_of(uri) in self.edited and self.workspace.get_text_document(uri).version == version:
             self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, shown, version))
 
     def edit(self, uri: str) -> None:
@@ -131,8 +131,8 @@ class Server(LanguageServer):
 
     def push_all(self) -> None:
         """Publish the findings of all open documents, unless the client pulls."""
-        for uri in list(self.workspace.text_documents):
-            self.push(uri)
+        for document in list(self.workspace.text_documents.values()):  # their keys are spelled in another way
+            self.push(document.uri)
 
     def folders(self) -> None:
         """Take over the editor's folders."""

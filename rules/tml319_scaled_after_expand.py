@@ -1,18 +1,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchmemlint.api import Finding, Rule, Severity, on
+from torchmemlint.flow.attention import TURNS
 from torchmemlint.flow.events import OpClosed
-from torchmemlint.flow.graph import Op
+from torchmemlint.flow.graph import Op, closure
 from torchmemlint.flow.layout import EXPANDING, index_kind, units
 from torchmemlint.flow.patterns import bare, dimension, input_of, is_module, maker, nodes, only_reader, operands, sign
 from torchmemlint.flow.scalars import scalar_like
+from torchmemlint.flow.values import Kind, Value
 from torchmemlint.index.marks import SLICES
 
 from ._copies import shown
+
+if TYPE_CHECKING:
+    from torchmemlint.flow.function import FunctionFlow
+
+FACTORS = frozenset({"*", "/"})
+UNARY = frozenset({"sqrt", "float", "to", "exp", "log", "rsqrt"})
 
 
 class ScaledAfterExpand(Rule):
@@ -21,7 +30,7 @@ class ScaledAfterExpand(Rule):
     ## What it does
     Reports arithmetic of an expanded view with a number (scale first, then expand), rows copied by an index of which
     only one column each is read (index both at once), `interpolate` of all channels of which one is read, and a linear
-    layer over all positions of which one is read.
+    layer over all positions of which one is read; as a hint, the product of all pairs of rows times a number.
 
     ## Why it costs memory
     The arithmetic writes the expanded tensor out, and autograd may save it: for a mask over an embedding table of
@@ -41,11 +50,15 @@ class ScaledAfterExpand(Rule):
     code = "TML319"
     name = "scaled-after-expand"
     severity = Severity.WARNING
-    words = frozenset({"linear", "expand", "expand_as", "broadcast_to", "index_select", "interpolate"})
+    words = frozenset("linear expand expand_as broadcast_to index_select interpolate matmul bmm t T".split())
     modules = frozenset({"Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d", "Linear"})
-    needs = (frozenset({SLICES, *"gather expand expand_as broadcast_to index_select interpolate Upsample".split()}),)
+    needs = (
+        frozenset(
+            {SLICES, *"gather expand expand_as broadcast_to index_select interpolate Upsample matmul bmm t T".split()}
+        ),
+    )
     file_words = frozenset(
-        {"Linear", "linear", "expand", "expand_as", "broadcast_to", "index_select", "interpolate", "Upsample"}
+        "Linear linear expand expand_as broadcast_to index_select interpolate Upsample matmul bmm t T".split()
     )
     roles = frozenset({"module", "forward", "function"})
 
@@ -68,6 +81,17 @@ class ScaledAfterExpand(Rule):
                 )
                 yield self.finding(event, op.node, what)
                 return
+
+    @on(OpClosed, "torch.matmul", "torch.bmm")
+    def product(self, event: OpClosed) -> Iterator[Finding]:
+        """`(a @ b.T) / temperature`, of all pairs of rows."""
+        scaled = _scaled_product(event.function, event.op)
+        if scaled is not None:
+            what = (
+                "the product of all pairs is written twice, the second time with the factor: on one of the operands "
+                "the factor costs their size"
+            )
+            yield self.finding(event, scaled.node, what, severity=Severity.HINT)
 
     @on(OpClosed, "torch.index_select")
     def rows(self, event: OpClosed) -> Iterator[Finding]:
@@ -103,6 +127,35 @@ class ScaledAfterExpand(Rule):
                 "select the position first"
             )
             yield self.finding(event, op.node, what)
+
+
+def _scaled_product(flow: FunctionFlow, product: Op) -> Op | None:
+    """The multiplication by a number that alone reads a product of all pairs, through views; None where a softmax
+    follows: that is attention."""
+    turned = [v for v in operands(product) if (made := maker(v)) is not None and bare(made) in TURNS]
+    current: Op | None = product
+    while current is not None and (current is product or bare(current) in ("view", "reshape", "unsqueeze", "squeeze")):
+        current = only_reader(current)
+    if len(turned) != 1 or current is None or sign(current) not in FACTORS or isinstance(current.node, cst.AugAssign):
+        return None
+    others = [(v, n) for v, n in zip(operands(current), nodes(current)) if product not in closure(v.defs, _views)]
+    if len(others) != 1 or not (scalar_like(flow, *others[0]) or _of_number(others[0][0])):
+        return None
+    after = closure([current], lambda o: o.uses if o.name != "torch.cross_entropy" else (), 30)
+    return None if any(bare(o) == "softmax" or is_module(o, "Softmax") for o in after) else current
+
+
+def _views(op: Op) -> list[Op]:
+    return op.inputs if bare(op) in ("view", "reshape", "unsqueeze", "squeeze") else []
+
+
+def _of_number(value: Value) -> bool:
+    """Is it a tensor made of a Python number, as `torch.sqrt(torch.tensor(dim).float())`?"""
+    made = list(closure(value.defs, lambda o: o.inputs if bare(o) in UNARY else ()))
+    roots = [op for op in made if bare(op) not in UNARY]
+    return bool(roots) and all(
+        bare(op) == "tensor" and op.arguments and op.arguments[0].value.kind is Kind.HOST for op in roots
+    )
 
 
 def _one_position(user: Op) -> bool:

@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F
 from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 
 class Runner:
@@ -60,3 +60,22 @@ def cut_into_batches(model, x, y, optimizer):
     for i in range(0, len(x), 64):
         F.mse_loss(model(x[i : i + 64]), y[i : i + 64]).backward()
         optimizer.step()
+
+
+class Pairs(Dataset):
+    def __init__(self, path):
+        with open(path, encoding="utf-8") as lines:
+            self.rows = [line.split("\t") for line in lines]  # expect: TML605
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, index):
+        return self.encoded(index)
+
+    def encoded(self, index):
+        first, second = self.pair(index)
+        return torch.tensor([len(first), len(second)])
+
+    def pair(self, index):
+        return self.rows[index][0], self.rows[index][1]

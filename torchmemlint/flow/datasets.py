@@ -109,10 +109,14 @@ def in_workers(flow: FunctionFlow) -> Fact | None:
     return None
 
 
-def _called_for_items(flow: FunctionFlow) -> bool:
-    if flow.info.name == "__init__":
+def _called_for_items(flow: FunctionFlow, calls: int = 3) -> bool:
+    """Does a method that gives an item call it, directly or through other helpers?"""
+    if flow.info.name == "__init__" or not calls:
         return False
-    return any(site.flow.info.name in ITEM_METHODS for site in flow.program.callers.sites(flow.info).calls)
+    callers = {site.flow for site in flow.program.callers.sites(flow.info).calls if site.flow is not flow}
+    if any(caller.info.name in ITEM_METHODS for caller in callers):
+        return True
+    return any(caller.info.owner == flow.info.owner and _called_for_items(caller, calls - 1) for caller in callers)
 
 
 # -- data that is moved as a whole ------------------------------------------------------------------------------------

@@ -499,3 +499,50 @@ REPEATED = """
 
 def test_a_name_joins_the_del_that_is_there() -> None:
     assert "            del y, x  # read\n" in mended("TML402", REPEATED)
+
+
+SECOND = """
+    def parameter():
+        p = torch.zeros(1, 1).requires_grad_(True)
+        p.grad = torch.zeros(1, 1)
+        return p
+
+
+    def test(create, name):
+        p = parameter()
+        optimizer = create(name, [p])
+        loss = p.pow(2).sum()
+        p.grad, _ = torch.autograd.grad(loss, [p, p], create_graph=True)
+        optimizer.step(lambda: 0.1)
+"""
+
+
+def test_gradients_that_an_optimizer_sees_keep_their_graph() -> None:
+    assert unchanged("TML109", SECOND)
+
+
+STOPPER = """
+    class Stopper:
+        def __init__(self):
+            self.best = None
+
+        def step(self, loss):
+            if self.best is None or loss < self.best - 0.1:
+                self.best = loss
+                return False
+            return True
+
+
+    def main(model: nn.Linear, data):
+        stopper = Stopper()
+        for x, y in data:
+            with torch.enable_grad():
+                loss = nn.functional.mse_loss(model(x), y)
+            if stopper.step(loss):
+                break
+        print(float(stopper.best))
+"""
+
+
+def test_what_is_read_before_it_is_stored_anew_is_detached() -> None:
+    assert "self.best = loss.detach()\n" in mended("TML103", STOPPER)

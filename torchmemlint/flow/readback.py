@@ -31,5 +31,11 @@ def goes_on(flow: FunctionFlow, store: Store, path: str) -> bool:
             targets.add(id(node.target))
         elif isinstance(node, cst.NameItem):
             targets.add(id(node.name))
-    read = (n for n in walk(flow.node) if isinstance(n, (cst.Attribute, cst.Name)) and id(n) not in targets)
-    return any(dotted(node) == path for node in read)
+    named = (n for n in walk(flow.node) if isinstance(n, (cst.Attribute, cst.Name)) and id(n) not in targets)
+    return any(bool(store.op.loops) or _behind(flow, store, node) for node in named if dotted(node) == path)
+
+
+def _behind(flow: FunctionFlow, store: Store, node: cst.CSTNode) -> bool:
+    """Does the node stand behind the store? One before it reads what an earlier call has left."""
+    at = store.op.statement if store.op.statement is not None else store.op.node
+    return flow.unit.span(node)[0] >= flow.unit.span(at)[1]

@@ -132,6 +132,8 @@ def second_order(flow: FunctionFlow, op: Op) -> tuple[Again, str | None]:
     ends = {sink for user in set(downstream(op)) - own for sink in user.sunk}
     if Sink.BACKWARD in ends:
         return Again.YES, None
+    if any((user.path or "").endswith(".grad") for user in downstream(op)):
+        return Again.UNSEEN, None  # an optimizer may take second derivatives
     if Sink.RETURNED not in ends:
         return (Again.UNSEEN if ends & OUT_OF_SIGHT else Again.NEVER), None
     sites = callers.sites(flow.info)

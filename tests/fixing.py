@@ -11,7 +11,7 @@ import libcst as cst
 from torchmemlint.findings import Fix
 from torchmemlint.fixes import Plan, apply, resolve
 from torchmemlint.flow.lean import children
-from torchmemlint.flow.units import Unit, function_unit, module_unit
+from torchmemlint.flow.units import Slices, Unit, function_unit, module_unit
 from torchmemlint.index.build import index_source
 from torchmemlint.source import Source, decode
 
@@ -26,8 +26,8 @@ def unit_at(source: Source, offset: int) -> Unit:
     row = source.location(offset).row
     for info in index.functions.values():
         if info.name and info.first_line <= row <= info.end_line:
-            return function_unit(source, index, info)
-    return module_unit(source, index, next(f for f in index.functions.values() if not f.name))
+            return function_unit(source, index, info, Slices())
+    return module_unit(source, index, next(f for f in index.functions.values() if not f.name), Slices())
 
 
 def marked(text: str, raw: Callable[[str], bytes] = str.encode) -> tuple[Source, list[tuple[int, int]]]:

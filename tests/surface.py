@@ -44,7 +44,7 @@ _CALL = re.compile(rb"\b(keep|waste|small)\(([\w.]*(?:\(\))?)\)")
 class Stand:
     """Finds the calls by their text."""
 
-    def __init__(self, project: Any, rules: Any, config: Any, texts: Any) -> None:
+    def __init__(self, project: Any, rules: Any, config: Any, texts: Any, slices: Any) -> None:
         self.codes, self.texts, self.project = {rule.code for rule in rules}, texts, project
 
     def diagnostics(self, path: str) -> list[Diagnostic]:

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from torchmemlint.checker import Checker
 from torchmemlint.flow import lean
 from torchmemlint.flow.program import Program
-from torchmemlint.flow.units import Unit
+from torchmemlint.flow.units import Slice, Unit
 from torchmemlint.index.build import index_source
 from torchmemlint.index.project import ProjectIndex
 from torchmemlint.loader import load_rules
@@ -148,7 +148,7 @@ def unit_of(text: str) -> Unit:
     source = decode(text.encode(), "m.py")
     index = index_source(source, "m", False)
     body = next(f for f in index.functions.values() if not f.name)
-    return Unit(source, index, body, source.data, ((0, 0),))
+    return Unit(source, index, body, Slice(source.data), ((0, 0),))
 
 
 @pytest.mark.parametrize("text", ODD)

@@ -31,6 +31,7 @@ from torchmemlint.source import Source
 
 if TYPE_CHECKING:
     from torchmemlint.cache import Trail
+    from torchmemlint.flow.units import Slices
 
 POOL_FILES, POOL_BYTES = 40, 700_000  # a pool pays from here on: about 20 000 lines
 OUTSIDE_LIMIT = 500  # files that are read only because a checked file imports them
@@ -117,6 +118,7 @@ class Session:
     trail: Trail | None = None  # notes what is read, for the cache
     settled: list[Diagnostic] | None = None  # what is found in all files, where the cache knew it
     _own: ProcessPoolExecutor | None = None
+    _slices: Slices | None = None  # what this process has parsed
     _taken: dict[str, str] = field(default_factory=dict)
     _imports: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by file: dotted names
 
@@ -219,18 +221,25 @@ class Session:
         return found
 
     def _found(self, paths: Iterable[str] | None) -> list[Diagnostic]:
-        from torchmemlint.index.project import ProjectIndex
-
         wanted = self.files if paths is None else [p for p in self.files if p in set(paths)]
         selection = Selection(self.config)
         result = [self.failures[p] for p in wanted if p in self.failures]
         result = [diagnostic for diagnostic in result if selection.shows(diagnostic)]
         checked = [path for path in wanted if path in self.indexes]
         with calm_gc():
-            checker = FileChecker(ProjectIndex(self.indexes), self.config, self.texts) if checked else None
+            checker = self._checker() if checked else None
             for diagnostics in self._checked(checker, checked) if checker else ():
                 result.extend(diagnostics)
         return result
+
+    def _checker(self) -> FileChecker:
+        from torchmemlint.flow.units import Slices
+        from torchmemlint.index.project import ProjectIndex
+
+        alone = self.executor is None and self._own is None
+        if self._slices is None and alone:
+            self._slices = Slices()
+        return FileChecker(ProjectIndex(self.indexes), self.config, self.texts, slices=self._slices if alone else None)
 
     def _checked(self, checker: FileChecker, paths: Sequence[str]) -> Iterator[list[Diagnostic]]:
         if self.executor is None and self._own is None:

@@ -22,6 +22,7 @@ from torchmemlint.selection import SPECIAL, Selection
 from torchmemlint.source import Source, SourceError
 
 if TYPE_CHECKING:
+    from torchmemlint.flow.units import Slices
     from torchmemlint.index.model import FileIndex
     from torchmemlint.index.project import ProjectIndex
     from torchmemlint.registry import Rule
@@ -221,12 +222,14 @@ class Analysis(Protocol):
         """All findings in a file, before suppression and selection."""
 
 
-def analysis(project: ProjectIndex, rules: Sequence[Rule], config: Config, texts: Mapping[str, Source]) -> Analysis:
-    """The analysis of a project; `texts` go before the files on disk."""
+def analysis(
+    project: ProjectIndex, rules: Sequence[Rule], config: Config, texts: Mapping[str, Source], slices: Slices | None
+) -> Analysis:
+    """The analysis of a project; `texts` go before the files on disk, `slices` are parsed already."""
     from torchmemlint.checker import Checker
     from torchmemlint.flow.program import Program
 
-    program = Program(project, frozenset(config.no_grad_functions))
+    program = Program(project, frozenset(config.no_grad_functions), slices)
     for text in texts.values():
         program.provide(text)
     selection = Selection(config)
@@ -242,6 +245,7 @@ class FileChecker:
     texts: Mapping[str, Source] = field(default_factory=dict)
     seconds: float = SECONDS_PER_FILE
     noqa: bool = True  # do the comments of that name count?
+    slices: Slices | None = None  # what was parsed for earlier texts
     _analysis: Analysis | None = None
     _known: frozenset[str] = frozenset()
     _active: frozenset[str] = frozenset()
@@ -282,5 +286,5 @@ class FileChecker:
         wanted = [rule for rule in rules if selection.wants(rule)]
         self._known = frozenset(rule.code for rule in rules) | SPECIAL.keys()
         self._active = frozenset(rule.code for rule in wanted) | SPECIAL.keys()
-        self._analysis = analysis(self.project, [rule() for rule in wanted], self.config, self.texts)
+        self._analysis = analysis(self.project, [rule() for rule in wanted], self.config, self.texts, self.slices)
         return self._analysis

@@ -102,10 +102,10 @@ class Ground:
     def refuse_unfaithful(self) -> None:
         """Refused where tree and text differ, so that spans are off; a carriage return lost at the end is no harm."""
         unit = self.unit
-        if unit.faithful:
+        if unit.slice.faithful:
             return
         code = unit.concrete.code
-        if unit.source.newline != "\r" or len(code.encode("utf-8")) + 1 != unit.size or code.endswith("\r"):
+        if unit.source.newline != "\r" or len(code.encode("utf-8")) + 1 != len(unit.slice.data) or code.endswith("\r"):
             raise Refused("the tree does not give the text back")
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 PLAIN_BASES = frozenset({"torch.nn.Module", "torch.nn.modules.module.Module", "object", "abc.ABC"})
 PARAMETERS = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter"})
 TRAINABLE = {"yes": Fact.YES, "no": Fact.NO}
+ASSIGNED = rb"\s*(?:,\s*[\w.*()\[\]]+\s*)*[)\]]?\s*(?::[^\n=]*)?(?:[-+*/@%&|^]|//|\*\*|<<|>>)?=(?!=)"
+"""What follows a target of an assignment: further targets, an annotation, the operator."""
 ASSIGNING_METHODS = 6  # methods looked through for the assignment of an attribute
 
 
@@ -93,7 +95,7 @@ class Classes:
         starts = source.line_starts
         end = starts[method.end_line] if method.end_line < len(starts) else len(source.data)
         text = source.data[starts[method.line - 1] : end]
-        return re.search(rb"\.\s*" + name.encode() + rb"\b[^\n]*?[^=<>!]=(?!=)", text) is not None
+        return re.search(rb"\." + name.encode() + ASSIGNED, text) is not None
 
     def _made(self, method: FunctionInfo, name: str) -> Value | None:
         """What a constructor puts into an attribute, as the index alone tells: a module, plain data."""

@@ -14,9 +14,9 @@ from torchmemlint.flow.classes import Classes
 from torchmemlint.flow.function import Assumption, FunctionFlow, interpret
 from torchmemlint.flow.graph import Argument, Mode, Op
 from torchmemlint.flow.questions import Questions
-from torchmemlint.flow.summary import Summary, plain
+from torchmemlint.flow.summary import Summary, alike, plain
 from torchmemlint.flow.types import annotation_value
-from torchmemlint.flow.units import Unit, dotted, function_unit, module_unit
+from torchmemlint.flow.units import KEPT, Slices, Unit, dotted, function_unit, module_unit
 from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, replace
 from torchmemlint.index.model import ClassInfo, FileIndex, FunctionInfo
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 CONTEXTS = 8  # a function with more possible callers is interpreted once, whatever they pass
 KEPT_FLOWS = 2000  # interpretations kept in memory
-KEPT_UNITS = 1000  # parsed slices kept in memory
 CONTEXTUAL = frozenset(
     {Kind.MODULE, Kind.INSTANCE, Kind.OPTIMIZER, Kind.SCALER, Kind.LOADER, Kind.FUNCTION, Kind.CLASS}
 )
@@ -38,10 +37,13 @@ Signature = tuple[tuple[Kind, str | None, Fact] | None, ...]
 class Program:
     """Interpretations of a project's functions. Not picklable; each process has its own over the same index."""
 
-    def __init__(self, project: ProjectIndex, no_grad: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, project: ProjectIndex, no_grad: frozenset[str] = frozenset(), slices: Slices | None = None
+    ) -> None:
         self.project = project
+        self.slices = slices if slices is not None else Slices()
         self.no_grad = no_grad  # functions known to run without grad, from the configuration
-        self.questions = Questions(KEPT_FLOWS)
+        self.questions = Questions(KEPT_FLOWS, alike)
         self.callers = Callers(self)
         self.classes = Classes(self)
         self._infos: dict[str, FunctionInfo | ClassInfo] = {}
@@ -253,8 +255,8 @@ class Program:
         if key not in self._units:
             index = self.project.files[info.path]
             parse = function_unit if info.name else module_unit
-            self._units[key] = parse(self.text(info.path), index, info)
-            if len(self._units) > KEPT_UNITS:
+            self._units[key] = parse(self.text(info.path), index, info, self.slices)
+            if len(self._units) > KEPT:
                 self._units.popitem(last=False)
         return self._units[key]
 

@@ -42,8 +42,10 @@ class _TooDeep(BaseException):
 class Questions:
     """Answers kept by key: small ones for good, bulky ones (interpretations) as long as there is room."""
 
-    def __init__(self, room: int) -> None:
+    def __init__(self, room: int, alike: Callable[[Any, Any], bool]) -> None:
+        """`room`: bulky answers that are kept; `alike` compares small answers."""
         self.room = room
+        self.alike = alike
         self._answers: dict[Key, Any] = {}
         self._bulky: OrderedDict[Key, Any] = OrderedDict()
         self._open: dict[Key, _Open] = {}
@@ -158,16 +160,21 @@ class Questions:
         return kept[head.key] if head.key in kept else self.ask(head.key, head.answer, head.cut, bulky=head.bulky)
 
     def _settle(self, members: list[_Open]) -> None:
-        """Keep the small answers of a circle. Interpretations are made anew when asked for, from these answers."""
+        """Keep the small answers of a circle. Where the last round has changed one of them, interpretations are made
+        anew when asked for, from these answers; else they would only be the same again."""
+        small = [member for member in members if not member.bulky]
+        settled = all(m.key in self._earlier and self.alike(self._earlier[m.key], m.value) for m in small)
+        for member in members if settled else small:
+            self._keep(member)
         for member in members:
-            self._earlier.pop(member.key, None)
-            self._rounds.pop(member.key, None)
-            if not member.bulky:
-                self._answers[member.key] = member.value
+            self._forget(member.key)
+
+    def _forget(self, key: Key) -> None:
+        self._rounds.pop(key, None)
+        self._earlier.pop(key, None)
 
     def _keep(self, asked: _Open) -> None:
-        self._rounds.pop(asked.key, None)
-        self._earlier.pop(asked.key, None)
+        self._forget(asked.key)
         if not asked.bulky:
             self._answers[asked.key] = asked.value
             return
@@ -176,5 +183,6 @@ class Questions:
             self._bulky.popitem(last=False)
 
 
-def _rank(asked: _Open) -> str:
-    return repr(asked.key)
+def _rank(asked: _Open) -> tuple[bool, str]:
+    """Interpretations first: most circles are met at one, and its first round is then not in vain."""
+    return not asked.bulky, repr(asked.key)

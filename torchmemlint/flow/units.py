@@ -4,6 +4,7 @@ without the bodies of its functions. Offsets in the file follow by a piecewise c
 from __future__ import annotations
 
 import bisect
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import cast
@@ -32,27 +33,23 @@ def dotted(node: cst.CSTNode) -> str | None:
 
 
 PREFIX = b"if 1:\n"
+KEPT = 1000  # parsed slices kept in memory
 
 
 @dataclass(eq=False)
-class Unit:
-    """One parsed slice. `function` is the FunctionInfo it holds (the module body's for the top level).
+class Slice:
+    """A text that is parsed on its own; it knows nothing of where it stands.
 
     The analysis works on `tree`; what libcst itself parses, `concrete`, is made when a place or text is asked for. The
-    questions about nodes take those of either tree."""
+    questions about nodes take those of either tree. Raises libcst.ParserSyntaxError for what is no Python."""
 
-    source: Source = field(repr=False)
-    index: FileIndex = field(repr=False)
-    function: FunctionInfo
-    slice: bytes = field(repr=False)
-    pieces: tuple[tuple[int, int], ...]  # (offset in the slice, file offset - that) where the difference changes
+    data: bytes = field(repr=False)
     _lean: lean.Lean | None = field(init=False, default=None, repr=False)
-    _span_of: dict[cst.CSTNode, CodeSpan] | None = field(init=False, default=None, repr=False)
 
     def __post_init__(self) -> None:
-        self._lean = lean.parse(self.slice)
+        self._lean = lean.parse(self.data)
         if self._lean is None:
-            self.concrete  # noqa: B018 (raises here for what is no Python)
+            self.concrete  # noqa: B018 (raises here)
 
     @property
     def tree(self) -> cst.Module:
@@ -62,7 +59,7 @@ class Unit:
     @cached_property
     def concrete(self) -> cst.Module:
         """The tree as libcst parses it, with all that spells the code. Raises libcst.ParserSyntaxError."""
-        return cst.parse_module(self.slice.decode("utf-8"))
+        return cst.parse_module(self.data.decode("utf-8"))
 
     @cached_property
     def _twins(self) -> dict[cst.CSTNode, cst.CSTNode]:
@@ -73,27 +70,75 @@ class Unit:
         return self._twins.get(node, node)
 
     @property
+    def faithful(self) -> bool:
+        """Does the concrete tree give its text back? libcst drops form feeds before code; spans behind one are off."""
+        return len(self.concrete.code.encode("utf-8")) == len(self.data)
+
+    @cached_property
+    def _spans(self) -> dict[cst.CSTNode, CodeSpan]:
+        wrapper = MetadataWrapper(self.concrete, unsafe_skip_copy=True)
+        return cast("dict[cst.CSTNode, CodeSpan]", dict(wrapper.resolve(ByteSpanPositionProvider)))
+
+    def span(self, node: cst.CSTNode) -> tuple[int, int]:
+        """Byte offsets [start, end) of a node in the text; without the parentheses around an expression."""
+        span = self._spans[self.twin(node)]
+        return span.start, span.start + span.length
+
+    def code(self, node: cst.CSTNode) -> str:
+        """The text of an annotation, an except block or what it catches, for which no place has to be known."""
+        known = self._lean.code(node) if self._lean is not None else None
+        return known if known is not None else self.concrete.code_for_node(self.twin(node))
+
+
+class Slices:
+    """The parsed slices of a project's functions. Given to the program of a later text, which parses what is new."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[str, str], Slice] = OrderedDict()
+
+    def parse(self, function: FunctionInfo, data: bytes) -> Slice:
+        """The slice of a function or module body whose text is `data`. Raises libcst.ParserSyntaxError."""
+        key = (function.path, function.id)
+        known = self._kept.pop(key, None)
+        self._kept[key] = found = known if known is not None and known.data == data else Slice(data)
+        if len(self._kept) > KEPT:
+            self._kept.popitem(last=False)
+        return found
+
+
+@dataclass(eq=False)
+class Unit:
+    """One slice of a file. `function` is the FunctionInfo it holds (the module body's for the top level)."""
+
+    source: Source = field(repr=False)
+    index: FileIndex = field(repr=False)
+    function: FunctionInfo
+    slice: Slice = field(repr=False)
+    pieces: tuple[tuple[int, int], ...]  # (offset in the slice, file offset - that) where the difference changes
+
+    @property
+    def tree(self) -> cst.Module:
+        """What the analysis works on."""
+        return self.slice.tree
+
+    @property
+    def concrete(self) -> cst.Module:
+        """The tree as libcst parses it. Raises libcst.ParserSyntaxError."""
+        return self.slice.concrete
+
+    def twin(self, node: cst.CSTNode) -> cst.CSTNode:
+        """The concrete node that a lean one stands for; other nodes as they are."""
+        return self.slice.twin(node)
+
+    @property
     def shift(self) -> int:
         """Offset in the file minus offset in the slice, at the slice's start."""
         return self.pieces[0][1]
 
-    @property
-    def size(self) -> int:
-        """Bytes of the slice as it was parsed."""
-        return len(self.slice)
-
-    @property
-    def faithful(self) -> bool:
-        """Does the concrete tree give its text back? libcst drops form feeds before code; spans behind one are off."""
-        return len(self.concrete.code.encode("utf-8")) == self.size
-
     def span(self, node: cst.CSTNode) -> tuple[int, int]:
         """Byte offsets [start, end) of a node in `source.data`; without the parentheses around an expression."""
-        if self._span_of is None:
-            wrapper = MetadataWrapper(self.concrete, unsafe_skip_copy=True)
-            self._span_of = cast("dict[cst.CSTNode, CodeSpan]", dict(wrapper.resolve(ByteSpanPositionProvider)))
-        span = self._span_of[self.twin(node)]
-        return self._in_file(span.start), self._in_file(span.start + span.length)
+        start, end = self.slice.span(node)
+        return self._in_file(start), self._in_file(end)
 
     def _in_file(self, offset: int) -> int:
         at = bisect.bisect_right(self.pieces, (offset, len(self.source.data))) - 1
@@ -114,8 +159,7 @@ class Unit:
 
     def code(self, node: cst.CSTNode) -> str:
         """The text of an annotation, an except block or what it catches, for which no place has to be known."""
-        known = self._lean.code(node) if self._lean is not None else None
-        return known if known is not None else self.concrete.code_for_node(self.twin(node))
+        return self.slice.code(node)
 
 
 def _bounds(source: Source, first: int, last: int) -> tuple[int, int]:
@@ -123,16 +167,16 @@ def _bounds(source: Source, first: int, last: int) -> tuple[int, int]:
     return starts[first - 1], starts[last] if last < len(starts) else len(source.data)
 
 
-def function_unit(source: Source, index: FileIndex, info: FunctionInfo) -> Unit:
+def function_unit(source: Source, index: FileIndex, info: FunctionInfo, slices: Slices) -> Unit:
     """Parse one function from its first decorator to its end. Raises libcst.ParserSyntaxError."""
     start, end = _bounds(source, info.first_line, info.end_line)
     text, shift = source.data[start:end], start
     if info.column > 0:
         text, shift = PREFIX + text, start - len(PREFIX)
-    return Unit(source, index, info, text, ((0, shift),))
+    return Unit(source, index, info, slices.parse(info, text), ((0, shift),))
 
 
-def module_unit(source: Source, index: FileIndex, info: FunctionInfo) -> Unit:
+def module_unit(source: Source, index: FileIndex, info: FunctionInfo, slices: Slices) -> Unit:
     """Parse the module's top level, each function's body replaced by `0`. Raises libcst.ParserSyntaxError."""
     data = source.data
     text, pieces, at = b"", [(0, 0)], 0
@@ -147,4 +191,4 @@ def module_unit(source: Source, index: FileIndex, info: FunctionInfo) -> Unit:
         pieces.append((len(text), end - len(text)))
         at = end
     text += data[at:]
-    return Unit(source, index, info, text, tuple(pieces))
+    return Unit(source, index, info, slices.parse(info, text), tuple(pieces))

@@ -39,7 +39,7 @@ class FunctionInfo:
     is_generator: bool = False
     words: frozenset[str] = (
         frozenset()
-    )  # every identifier in its text, comments too, but for its own `def` and docstring
+    )  # every identifier in its text and some in comments, but for its own `def` and docstring
     marks: frozenset[str] = frozenset()  # pseudo-words, see `marks`
     made: dict[str, str] = field(default_factory=dict)  # of a constructor: attribute -> callee, see `constructors`
 

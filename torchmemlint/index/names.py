@@ -9,13 +9,14 @@ import unicodedata
 from collections.abc import Sequence
 
 _WORD = re.compile(r"[^\W\d]\w*")
+_COMMENT = re.compile(r"#[^\n\r\"']*$", re.MULTILINE)  # with a quote behind it, it may be in a string
 _BREAK = re.compile(r"\r\n|\r|\n")
 _TRANSPARENT = frozenset({"Optional", "Annotated", "Final", "ClassVar"})
 
 
 def words_of(text: str) -> frozenset[str]:
-    """Every identifier that occurs in `text`, comments and strings included: a superset, to prefilter with."""
-    found = set(_WORD.findall(text))
+    """Every identifier that occurs in `text`, strings and some comments included: a superset, to prefilter with."""
+    found = set(_WORD.findall(_COMMENT.sub("", text) if "#" in text else text))
     if not text.isascii():  # Python compares identifiers in this form
         found = {unicodedata.normalize("NFKC", word) for word in found}
     return frozenset(map(sys.intern, found))

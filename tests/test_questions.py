@@ -1,0 +1,64 @@
+"""Questions that ask each other: the answers do not depend on who asks first, and settled interpretations stay."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+
+import pytest
+
+from torchmemlint.flow import questions
+from torchmemlint.flow.questions import Questions
+
+# What each question asks; its answer is itself and all that was answered. "f…" are interpretations.
+RING = {"f1": ["a"], "a": ["f2"], "f2": ["b"], "b": ["f1"], "f3": ["a", "b"]}
+CHAIN = {f"f{i}": [f"f{i + 1}"] for i in range(90)} | {"f90": []}
+
+
+class Asked:
+    """Answers questions over a graph, and counts how often each is worked out."""
+
+    def __init__(self, graph: dict[str, list[str]], alike: bool = False) -> None:
+        self.graph, self.runs = graph, Counter[str]()
+        self.questions = Questions(1000, lambda a, b: alike)
+
+    def ask(self, name: str) -> frozenset[str]:
+        return self.questions.ask((name,), lambda: self._find(name), frozenset(), bulky=name.startswith("f"))
+
+    def _find(self, name: str) -> frozenset[str]:
+        self.runs[name] += 1
+        return frozenset({name}).union(*map(self.ask, self.graph[name]))
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(RING)))
+def test_the_order_of_asking_changes_nothing(order: tuple[str, ...]) -> None:
+    asked = Asked(RING)
+    for name in order:
+        asked.ask(name)
+    assert {name: asked.ask(name) for name in RING} == {
+        name: frozenset(RING) if name == "f3" else frozenset(RING) - {"f3"} for name in RING
+    }
+
+
+def test_a_settled_circle_is_not_interpreted_again() -> None:
+    asked = Asked(RING, alike=True)
+    asked.ask("f1")
+    runs = asked.runs.copy()
+    for name in ("f1", "f2", "a", "b"):
+        asked.ask(name)
+    assert asked.runs == runs
+
+
+def test_what_each_round_changes_is_interpreted_from_the_last_answers() -> None:
+    asked = Asked(RING)
+    asked.ask("f1")
+    runs = asked.runs.copy()
+    assert asked.ask("f2") == frozenset(RING) - {"f3"}
+    assert asked.runs == runs + Counter(["f2"])
+
+
+def test_long_chains_are_answered_from_their_far_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(questions, "DEEPEST", 20)
+    asked = Asked(CHAIN)
+    assert len(asked.ask("f0")) == len(CHAIN)
+    assert max(asked.runs.values()) <= 10

@@ -24,6 +24,7 @@ PARAMETERS = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter"})
 TRAINABLE = {"yes": Fact.YES, "no": Fact.NO}
 ASSIGNED = rb"\s*(?:,\s*[\w.*()\[\]]+\s*)*[)\]]?\s*(?::[^\n=]*)?(?:[-+*/@%&|^]|//|\*\*|<<|>>)?=(?!=)"
 """What follows a target of an assignment: further targets, an annotation, the operator."""
+MODULE_METHODS = frozenset({"parameters", "named_parameters", "eval", "modules", "named_modules"})
 ASSIGNING_METHODS = 6  # methods looked through for the assignment of an attribute
 
 
@@ -58,7 +59,29 @@ class Classes:
         value = values[0]
         for other in values[1:]:
             value = join(value, other)
+        empty = value.kind in (Kind.UNKNOWN, Kind.HOST)  # None at first, or what a method that is overridden gives
+        if empty and declared.kind is Kind.UNKNOWN and self._used_as_module(info, name):
+            return Value(kind=Kind.MODULE, trainable=Fact.YES)
         return declared if value.kind is Kind.UNKNOWN and declared.kind is not Kind.UNKNOWN else value
+
+    def _used_as_module(self, info: ClassInfo, name: str) -> bool:
+        """Does a method of the class, or of its bases, call what only modules have on the attribute? Read off the text:
+        to interpret the methods would ask for this attribute again."""
+        for owner in self.program.project.mro(info):
+            functions = self.program.project.files[owner.path].functions
+            methods = [functions[m] for m in owner.methods.values() if m in functions]
+            for method in methods:
+                if name in method.words and method.parameters and not method.words.isdisjoint(MODULE_METHODS):
+                    own = rf"\b{method.parameters[0].name}\.{name}\.({'|'.join(sorted(MODULE_METHODS))})\("
+                    if re.search(own.encode(), self._text(method)):
+                        return True
+        return False
+
+    def _text(self, method: FunctionInfo) -> bytes:
+        source = self.program.text(method.path)
+        starts = source.line_starts
+        end = starts[method.end_line] if method.end_line < len(starts) else len(source.data)
+        return source.data[starts[method.line - 1] : end]
 
     def on_class(self, info: ClassInfo, name: str) -> Value | None:
         """The value of a class-level name that no constructor binds on the object."""
@@ -91,11 +114,7 @@ class Classes:
 
     def _may_assign(self, method: FunctionInfo, name: str) -> bool:
         """Does a line look like an assignment to an attribute of that name? Saves parsing, decides nothing."""
-        source = self.program.text(method.path)
-        starts = source.line_starts
-        end = starts[method.end_line] if method.end_line < len(starts) else len(source.data)
-        text = source.data[starts[method.line - 1] : end]
-        return re.search(rb"\." + name.encode() + ASSIGNED, text) is not None
+        return re.search(rb"\." + name.encode() + ASSIGNED, self._text(method)) is not None
 
     def _made(self, method: FunctionInfo, name: str) -> Value | None:
         """What a constructor puts into an attribute, as the index alone tells: a module, plain data."""

@@ -9,8 +9,9 @@ import libcst as cst
 
 from torchmemlint.flow.events import Event, ForwardClosed, FunctionClosed, GradContextMisused, HolderClosed, OpClosed
 from torchmemlint.flow.frame import dotted
-from torchmemlint.flow.graph import Mode, Op, fact
+from torchmemlint.flow.graph import Mode, Op, Sink, fact
 from torchmemlint.flow.keeping import kept
+from torchmemlint.flow.lifetimes import applied_flow
 from torchmemlint.flow.patterns import alone
 from torchmemlint.flow.threads import unguarded
 from torchmemlint.flow.unrecorded import turned_into_numpy
@@ -70,7 +71,9 @@ def _frozen(flow: FunctionFlow) -> bool:
 
 
 def _frozen_at(flow: FunctionFlow, call: Op) -> bool:
-    known = call.receiver is not None and call.receiver.trainable is Fact.NO
+    given = call.receiver
+    made = flow.program.class_(given.name) if given is not None and given.trainable is Fact.NO else None
+    known = made is not None and flow.program.classes.trainable(made) is not Fact.NO
     return known or call.receiver_node is not None and dotted(call.receiver_node) in flow.frame.frozen
 
 
@@ -80,7 +83,20 @@ def _modules_of(flow: FunctionFlow, call: Op) -> list[str]:
     paths = [flow.program.path_of(a) for a in given]
     if call.receiver is not None and call.receiver.kind is Kind.MODULE and call.path is not None:
         paths.append(call.path)
+    if call.receiver is not None and call.receiver.kind is Kind.INSTANCE and call.path is not None:
+        paths += _run_by_method(flow, call, call.path.rpartition(".")[0])
     return [path for path in paths if path is not None]
+
+
+def _run_by_method(flow: FunctionFlow, call: Op, owner: str) -> list[str]:
+    """The paths, as the caller writes them, of the object's own modules that a called method runs, where that method
+    serves training as well: where it does not, it is looked at itself."""
+    inner = applied_flow(flow, call) if flow.named("eval") else None
+    if inner is None or not inner.info.parameters or Sink.BACKWARD not in flow.program.callers.returned(inner):
+        return []
+    own = inner.info.parameters[0].name + "."
+    run = [op.path for op in inner.named("module") if op.path is not None and op.path.startswith(own)]
+    return [f"{owner}.{path.removeprefix(own)}" for path in run]
 
 
 def _evaluates(flow: FunctionFlow, op: Op, path: str | None) -> bool:

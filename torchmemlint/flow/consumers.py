@@ -146,7 +146,7 @@ def is_fresh(op: Op) -> bool:
     if op.name in ("arith", "compare"):
         return not in_place(op)
     if op.name == "host":
-        return not isinstance(op.node, cst.Call) or _reads_only(op.callee)
+        return not isinstance(op.node, cst.Call) or _reads_only(op.callee) or _copied_by_numpy(op)
     if bare(op) in SHARING:
         return False
     fact = knowledge.operator(bare(op)) if op.name.startswith("torch.") else None
@@ -160,6 +160,11 @@ def is_fresh(op: Op) -> bool:
 def _reads_only(callee: str | None) -> bool:
     """Is it a function of Python itself? Arrays and pictures of other libraries may lie on the tensor's memory."""
     return callee is not None and ("." not in callee or callee.startswith("math."))
+
+
+def _copied_by_numpy(op: Op) -> bool:
+    """Is it `numpy.array`, which copies unless it is told not to?"""
+    return op.callee == "numpy.array" and all(a.name != "copy" for a in op.arguments)
 
 
 def undisturbed(flow: FunctionFlow, start: Op, ends: list[Op]) -> bool:

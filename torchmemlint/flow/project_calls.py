@@ -171,6 +171,9 @@ def _owned(value: Value, op: Op) -> Value:
 
 
 def _may_carry(value: Value) -> bool:
+    """May it hold a graph? A list does by what was put into it since it was made."""
+    if value.kind is Kind.CONTAINER:
+        return True
     return value.kind is not Kind.HOST and (value.graph is not Fact.NO or bool(value.params))
 
 

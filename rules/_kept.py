@@ -15,7 +15,7 @@ from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.graph import Op, Sink, Store, closure, fact, freed, origin
 from torchmemlint.flow.keeping import replaced, whole_buffer
 from torchmemlint.flow.patterns import alone
-from torchmemlint.flow.readback import goes_on
+from torchmemlint.flow.readback import goes_on, read_here
 from torchmemlint.flow.values import Fact, Kind, Value
 
 NEEDED = frozenset({Sink.BACKWARD})
@@ -104,7 +104,8 @@ def _may_move(event: HolderClosed, store: Store, visible: bool) -> bool:
     """Is no reader known to need the value on its device? Of a container all readers must be known."""
     if event.kind == "container":
         return visible and not mixed(event.function, event.holder)
-    return not _computed_with(event, store)
+    here = read_here(event.function, store, store.op.path or event.name)
+    return not here and not _computed_with(event, store)
 
 
 def _computed_with(event: HolderClosed, store: Store) -> bool:

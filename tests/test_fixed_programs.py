@@ -546,3 +546,25 @@ STOPPER = """
 
 def test_what_is_read_before_it_is_stored_anew_is_detached() -> None:
     assert "self.best = loss.detach()\n" in mended("TML103", STOPPER)
+
+
+PICTURES = """
+    class Painter:
+        def __init__(self, net: nn.Linear, judge: nn.Linear):
+            self.net, self.judge = net, judge
+
+        def step(self, x):
+            self.fake = self.net(x)
+            loss = self.judge(self.fake.detach()).mean()
+            loss.backward()
+
+
+    def main(data):
+        painter = Painter(nn.Linear(4, 4).cuda(), nn.Linear(4, 4).cuda())
+        for x in data:
+            painter.step(x)
+"""
+
+
+def test_what_is_read_back_without_its_graph_may_lose_it_and_stays_on_its_device() -> None:
+    assert "self.fake = self.net(x).detach()\n" in mended("TML103", PICTURES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -90,6 +91,14 @@ def test_the_fix_leaves_nothing_to_fix(path: Path) -> None:
     if constant(path, "FIX"):
         assert text != source(path), "the rule offers no fix"
         assert left == []
+
+
+@pytest.mark.parametrize("path", CASES, ids=label)
+def test_the_fix_brings_nothing_new(path: Path) -> None:
+    if mended(path) == source(path):
+        pytest.skip("no fix offered")
+    before, after = (Counter(d.code for d in findings(text, path)) for text in (source(path), mended(path)))
+    assert after - before == Counter()
 
 
 @pytest.mark.parametrize("path", PROVEN, ids=label)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -13,16 +14,29 @@ from torchmemlint.flow.lean import walk
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
 
+WITHOUT_GRAPH = frozenset({"detach", "item", "data", "shape", "size", "device", "dtype"})
+
 
 def goes_on(flow: FunctionFlow, store: Store, path: str) -> bool:
-    """Does the function itself read the place again, or does the assignment bind other names to the same value?"""
+    """Does the function itself need the graph of what it stores: because it reads the place again, or because the
+    assignment binds other names to the same value?"""
     statement = store.op.statement
     if isinstance(statement, cst.Assign) and len(statement.targets) > 1:
         return True
     if any(isinstance(node, cst.NamedExpr) and node.value is store.value_node for node in walk(flow.node)):
         return True
+    cut = {id(n.value) for n in walk(flow.node) if isinstance(n, cst.Attribute) and n.attr.value in WITHOUT_GRAPH}
+    return any(id(node) not in cut for node in _reads(flow, store, path))
+
+
+def read_here(flow: FunctionFlow, store: Store, path: str) -> bool:
+    """Does the function itself read the place again, with the graph (`self.fake`) or without (`self.fake.detach()`)?"""
+    return any(True for _ in _reads(flow, store, path))
+
+
+def _reads(flow: FunctionFlow, store: Store, path: str) -> Iterator[cst.CSTNode]:
     if store.how != "assign":
-        return False
+        return
     targets = set[int]()
     for node in walk(flow.node):
         if isinstance(node, cst.AssignTarget):
@@ -32,7 +46,7 @@ def goes_on(flow: FunctionFlow, store: Store, path: str) -> bool:
         elif isinstance(node, cst.NameItem):
             targets.add(id(node.name))
     named = (n for n in walk(flow.node) if isinstance(n, (cst.Attribute, cst.Name)) and id(n) not in targets)
-    return any(bool(store.op.loops) or _behind(flow, store, node) for node in named if dotted(node) == path)
+    yield from (n for n in named if dotted(n) == path and (bool(store.op.loops) or _behind(flow, store, n)))
 
 
 def _behind(flow: FunctionFlow, store: Store, node: cst.CSTNode) -> bool:

@@ -98,11 +98,12 @@ def after(flow: FunctionFlow, op: Op, state: Fact, depth: int = DEPTH) -> Fact:
 
 
 def evaluates(flow: FunctionFlow, op: Op) -> bool:
-    """Does the call run forward passes over many batches with grad off, and no backward?"""
+    """Does the call run forward passes over many batches, with grad off or in eval mode, and no backward?"""
     inner = callee(flow, op)
     if inner is None or inner.named("backward", "step"):
         return False
-    return any(_quiet_pass(inner, o) and o.loops for o in inner.ops)
+    evaluated = bool(inner.named("eval"))
+    return any((_quiet_pass(inner, o) or evaluated and o.name == "module") and o.loops for o in inner.ops)
 
 
 def _quiet_pass(flow: FunctionFlow, op: Op) -> bool:

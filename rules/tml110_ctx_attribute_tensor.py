@@ -9,13 +9,14 @@ from torchmemlint.flow import custom
 from torchmemlint.flow.custom import OnContext, Role
 from torchmemlint.flow.events import FunctionClosed
 from torchmemlint.flow.function import FunctionFlow
+from torchmemlint.flow.values import Kind
 
 CYCLE = (
-    "`{what}` is an output kept on `{ctx}`: output, node and `{ctx}` reference each other, so that each call's tensor "
+    "`{what}` {verb} an output kept on `{ctx}`: output, node and `{ctx}` reference each other, so that each call's tensor "
     "stays until Python's collector runs; use `save_for_backward`"
 )
 VIEW = (
-    "`{what}` is a view of an output kept on `{ctx}`: a cycle through the view's base, which Python's collector can't "
+    "`{what}` {verb} a view of an output kept on `{ctx}`: a cycle through the view's base, which Python's collector can't "
     "see; save the output itself with `save_for_backward`"
 )
 SAVED_VIEW = (
@@ -23,13 +24,14 @@ SAVED_VIEW = (
     "never freed; save the output itself"
 )
 INPUT = (
-    "`{what}` is an input kept on `{ctx}`: it outlives backward as long as the loss is bound, through the next "
+    "`{what}` {verb} an input kept on `{ctx}`: it outlives backward as long as the loss is bound, through the next "
     "forward; `save_for_backward` frees it"
 )
 INTERMEDIATE = (
-    "`{what}` is a tensor kept on `{ctx}`: it outlives backward as long as the loss is bound; `save_for_backward` "
+    "`{what}` {verb} a tensor kept on `{ctx}`: it outlives backward as long as the loss is bound; `save_for_backward` "
     "frees it"
 )
+PACKED = (Kind.CONTAINER, Kind.INSTANCE)
 MESSAGES = {Role.OUTPUT: CYCLE, Role.OUTPUT_VIEW: VIEW, Role.INPUT: INPUT, Role.INTERMEDIATE: INTERMEDIATE}
 
 
@@ -38,7 +40,8 @@ class CtxAttributeTensor(Rule):
 
     ## What it does
     Reports `ctx.name = tensor` in the forward (or `setup_context`) of an `autograd.Function` where the tensor is an
-    input or an output, and views of an output, on `ctx` or in `save_for_backward`. Other tensors on `ctx` are hints.
+    input or an output, alone or in a tuple, dict or record, and views of an output, on `ctx` or in
+    `save_for_backward`. Other tensors on `ctx` are hints.
 
     ## Why it costs memory
     Tensors given to `save_for_backward` are freed as soon as backward has run; attributes live as long as the node,
@@ -76,7 +79,8 @@ class CtxAttributeTensor(Rule):
         context = flow.info.parameters[0].name
         for kept in found:
             template = MESSAGES[kept.role] if kept.store is not None else SAVED_VIEW
-            message = template.format(what=f"{context}.{kept.attribute}", ctx=context)
+            verb = "holds" if kept.value.kind in PACKED else "is"
+            message = template.format(what=f"{context}.{kept.attribute}", ctx=context, verb=verb)
             severity = Severity.HINT if kept.role is Role.INTERMEDIATE else self.severity
             yield self.finding(event, kept.op.node, message, severity=severity, fix=fix)
 
@@ -89,6 +93,8 @@ class CtxAttributeTensor(Rule):
     @staticmethod
     def _fix(flow: FunctionFlow, backward: FunctionFlow | None, found: list[OnContext]) -> Plan | None:
         """All attributes saved by one call behind the last of them; the backward reads them back by position."""
+        if any(k.value.kind in PACKED for k in found):
+            return None  # only some of its members are tensors
         stored = [k for k in found if k.store is not None and k.role is not Role.OUTPUT_VIEW]
         if backward is None or not stored or len({k.attribute for k in stored}) != len(found):
             return None

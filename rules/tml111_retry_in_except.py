@@ -8,8 +8,9 @@ from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.findings import Place
 from torchmemlint.fixes import move_behind
 from torchmemlint.flow.events import FunctionClosed, OpClosed
-from torchmemlint.flow.exceptions import Handler, failed_work, works
-from torchmemlint.flow.graph import Op, Sink
+from torchmemlint.flow.exceptions import Handler, failed_work, kept_exceptions, recurs, works
+from torchmemlint.flow.graph import Op
+from torchmemlint.index.marks import CATCHES, GRAPHS, RUNS_MODULES
 
 
 class RetryInExcept(Rule):
@@ -17,7 +18,8 @@ class RetryInExcept(Rule):
 
     ## What it does
     Reports forward and backward passes inside an `except` block that handles memory running out, and exceptions of
-    failed model calls that are stored on an object, in a container or in a global name.
+    failed model calls that are stored on an object, in a container, in a global name, or in a name that is still bound
+    while the next attempt runs.
 
     ## Why it costs memory
     An exception references its traceback, the traceback the frames of the failed attempt, and the frames their local
@@ -41,7 +43,8 @@ class RetryInExcept(Rule):
     code = "TML111"
     name = "retry-in-except"
     severity = Severity.WARNING
-    words = frozenset("OutOfMemoryError RuntimeError MemoryError Exception BaseException".split())
+    words = frozenset({CATCHES, *"OutOfMemoryError RuntimeError MemoryError Exception BaseException".split()})
+    needs = (frozenset({GRAPHS, RUNS_MODULES, "backward"}),)
 
     @on(FunctionClosed)
     def retries(self, event: FunctionClosed) -> Iterator[Finding]:
@@ -66,9 +69,11 @@ class RetryInExcept(Rule):
 
     @staticmethod
     def _repeats(event: FunctionClosed, op: Op, handler: Handler) -> bool:
-        """Is it a call of the very function that failed?"""
+        """Is it a call of the very function that failed, or of the one that the handler stands in?"""
         if op.name not in ("?call", "call") or op.callee is None:
             return False
+        if recurs(event.function, op, handler):
+            return True
         tried = [o for o in event.function.ops if handler.attempt in o.attempts and o.name == op.name]
         return any(o.callee == op.callee and o.path == op.path and len(o.arguments) > 0 for o in tried)
 
@@ -87,13 +92,12 @@ class RetryInExcept(Rule):
         tried = next(failed_work(event.function, handler), None)
         if tried is None and "OutOfMemoryError" not in handler.caught:
             return
-        for store in op.uses:
-            if store.name == "store" and store.sunk & {Sink.ATTRIBUTE, Sink.GLOBAL}:
-                message = (
-                    f"`{store.path}` keeps the exception, its traceback and with it the tensors in the frames "
-                    "of the failed attempt: keep its text"
-                )
-                yield self.finding(event, store.node, message, related=self._failed_at(tried))
+        for path, place in kept_exceptions(op, handler):
+            message = (
+                f"`{path}` keeps the exception, its traceback and with it the tensors in the frames "
+                "of the failed attempt: keep its text"
+            )
+            yield self.finding(event, place.node, message, related=self._failed_at(tried))
 
     @staticmethod
     def _handlers(event: OpClosed) -> Iterator[Handler]:

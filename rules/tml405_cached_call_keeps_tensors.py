@@ -3,9 +3,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmemlint.api import Finding, Rule, Severity, on
-from torchmemlint.flow.caches import Cached, cached
+from torchmemlint.flow.caches import Cached, cached, memoised
 from torchmemlint.flow.events import FunctionClosed
 from torchmemlint.flow.values import Kind
+from torchmemlint.index.marks import COLLECTS
 
 
 class CachedCallKeepsTensors(Rule):
@@ -13,7 +14,8 @@ class CachedCallKeepsTensors(Rule):
 
     ## What it does
     Reports `functools.lru_cache` and `functools.cache` on methods of modules, on functions that take a module or a
-    tensor, and on data sets' methods that return tensors.
+    tensor, and on data sets' methods that return tensors; and dicts on objects or of a file in which a function looks
+    a tensor up before it makes it, and from which nothing is ever taken out.
 
     ## Why it costs memory
     The cache belongs to the function and lives as long as the process. Its keys hold the arguments, `self` among them,
@@ -22,6 +24,7 @@ class CachedCallKeepsTensors(Rule):
 
     ## Known limits
     A table that depends on numbers and strings alone is a hint: it grows with the number of different arguments only.
+    So is a dict of tensors, unless its keys are the `id()` of objects, which never come again.
 
     ## Fix safety
     No fix: the table has to move into the object, or the key to sizes and devices.
@@ -33,7 +36,16 @@ class CachedCallKeepsTensors(Rule):
     code = "TML405"
     name = "cached-call-keeps-tensors"
     severity = Severity.WARNING
-    words = frozenset({"lru_cache", "cache", "alru_cache"})
+    words = frozenset({"lru_cache", "cache", "alru_cache", COLLECTS})
+
+    @on(FunctionClosed)
+    def memos(self, event: FunctionClosed) -> Iterator[Finding]:
+        """One finding a dict that a function fills."""
+        for memo in memoised(event.function):
+            what = "object that was ever passed, also when it is gone" if memo.by_identity else "key that ever came"
+            message = f"`{memo.name}` keeps the tensors of every {what}: nothing takes an entry out"
+            severity = self.severity if memo.by_identity else Severity.HINT
+            yield self.finding(event, memo.op.node, message, severity=severity)
 
     @on(FunctionClosed)
     def check(self, event: FunctionClosed) -> Iterator[Finding]:

@@ -45,7 +45,8 @@ def walk(f: Frame, node: cst.CSTNode, root: Value, args: list[Argument], base: V
     """Record a backward over `root`: proof that it carries a graph, and, unless retained, the end of its buffers."""
     op = f.op("backward", node, HOST, receiver=root, arguments=args, inputs=[base], passes=False, sunk=[Sink.BACKWARD])
     for maker in root.defs:
-        prove(maker)
+        if root.graph is not Fact.YES or maker.value.kind is not Kind.CONTAINER:
+            prove(maker)  # of a member known to carry a graph the call that made it says nothing of the others
     if not any(a.name in ("retain_graph", "create_graph") and a.value.const is not False for a in args):
         for maker in root.defs:
             for source in upstream(maker):

@@ -124,7 +124,9 @@ def _subscript(f: Frame, target: cst.Subscript, value: Value, node: cst.BaseExpr
     path = dotted(target.value)
     known = f.read(path) if path else None
     if known is not None and isinstance(known.elements, dict) and key is not None:
-        f.bind(path or "", replace(known, elements={**known.elements, key: value}))
+        members = {**known.elements, key: value}
+        graph, params = f.derived(members.values())
+        f.bind(path or "", replace(known, elements=members, graph=graph, params=params))
 
 
 def _unpack(f: Frame, target: cst.Tuple | cst.List, value: Value, node: cst.BaseExpression | None) -> None:

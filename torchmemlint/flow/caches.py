@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchmemlint.flow.emptied import emptying_functions
 from torchmemlint.flow.frame import dotted
+from torchmemlint.flow.graph import Op, Store
+from torchmemlint.flow.lean import walk
 from torchmemlint.flow.values import Fact, Kind, Value
 
 if TYPE_CHECKING:
@@ -96,3 +100,70 @@ def _returned(value: Value) -> Kind | None:
     members = value.elements.values() if isinstance(value.elements, dict) else value.elements or ()
     kinds = [_returned(m) for m in members]
     return next((k for k in kinds if k is not None), None)
+
+
+# -- caches written by hand --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Memo:
+    """A store into a dict that outlives the call, made where the key is not in it yet, and never taken out again."""
+
+    op: Op
+    name: str  # of the dict, as the user writes it
+    by_identity: bool  # the key is the `id()` of an object: once the object is gone it never hits again
+
+
+def memoised(flow: FunctionFlow) -> Iterator[Memo]:
+    """The tensors that a function looks up in a dict of its object or of the module before it makes them."""
+    if flow.info.name in ("", "__init__"):
+        return
+    for holder in flow.named("load"):
+        for store in holder.stores:
+            key = _key(store)
+            if key is None or holder.path is None or not _is_tensor(store.value) or not _asked(flow, holder.path):
+                continue
+            names = {n.value for n in walk(key) if isinstance(n, cst.Name)} - {"self", "str", "id"}
+            if names and emptying_functions(flow, holder.path.rpartition(".")[2]) == []:
+                yield Memo(store.op, holder.path, _by_identity(flow, key))
+
+
+def _key(store: Store) -> cst.BaseExpression | None:
+    node = store.op.node
+    if store.how != "setitem" or store.nested or not isinstance(node, cst.Subscript) or len(node.slice) != 1:
+        return None
+    index = node.slice[0].slice
+    return index.value if isinstance(index, cst.Index) else None
+
+
+def _is_tensor(value: Value) -> bool:
+    if value.device == "cpu":
+        return False
+    members = value.elements.values() if isinstance(value.elements, dict) else value.elements or ()
+    return value.kind is Kind.TENSOR or value.kind is Kind.CONTAINER and any(map(_is_tensor, members))
+
+
+def _asked(flow: FunctionFlow, path: str) -> bool:
+    """Does the function ask whether a key is in the dict: `key not in cache`, `cache.get(key)`?"""
+    for node in walk(flow.node):
+        asked: cst.BaseExpression | None = None
+        if isinstance(node, cst.ComparisonTarget) and isinstance(node.operator, (cst.In, cst.NotIn)):
+            asked = node.comparator
+        elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "get":
+            asked = node.func.value
+        if asked is not None and dotted(asked) == path:
+            return True
+    return False
+
+
+def _by_identity(flow: FunctionFlow, key: cst.BaseExpression) -> bool:
+    """Is the key made of an object's `id()`, in place or in the name's only assignment?"""
+    if isinstance(key, cst.Name):
+        bound = [n for n in walk(flow.node) if isinstance(n, cst.Assign) and _binds(n, key.value)]
+        key = bound[0].value if len(bound) == 1 else key
+    calls = (n for n in walk(key) if isinstance(n, cst.Call))
+    return any(isinstance(n.func, cst.Name) and n.func.value == "id" for n in calls)
+
+
+def _binds(node: cst.Assign, name: str) -> bool:
+    return any(isinstance(t.target, cst.Name) and t.target.value == name for t in node.targets)

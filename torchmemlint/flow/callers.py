@@ -12,6 +12,7 @@ from torchmemlint.flow.graph import Argument, Mode, Op, Sink, downstream, sinks
 from torchmemlint.flow.project_calls import bound_values
 from torchmemlint.flow.summary import plain
 from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, join, replace
+from torchmemlint.index.attributes import attribute_callers, made_attributes
 from torchmemlint.index.model import FunctionInfo
 
 if TYPE_CHECKING:
@@ -50,9 +51,13 @@ class Callers:
         return ask(("sites", key), lambda: self._search(info, key), Sites(), bulky=True)
 
     def _search(self, info: FunctionInfo, key: str) -> Sites:
-        candidates = self.program.project.callers(info)
+        project = self.program.project
+        candidates = project.callers(info)
         if len(candidates) > CANDIDATES:
             return Sites()
+        made = self.program.questions.ask(("made",), lambda: made_attributes(project), {})
+        through = [other for other in attribute_callers(project, made, info) if other not in (*candidates, info)]
+        candidates += through if len(candidates) + len(through) <= CANDIDATES else []
         wanted = self._targets(info)
         calls, unseen = [], False
         for candidate in candidates:

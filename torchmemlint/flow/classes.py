@@ -46,12 +46,18 @@ class Classes:
         if method is not None:
             return UNKNOWN
         values = []
+        room: list[Value] = []  # `self.x = None` in the constructor only makes room for what another method puts there
         for assigner in self.assigners(info, name):
             value = self._made(assigner, name) or self._assigned(assigner, name)
-            if value is not None:
-                values.append(value)
-                if assigner.name == "__init__":
-                    break
+            if value is None:
+                continue
+            if assigner.name == "__init__" and value.kind is Kind.HOST and self._assigns_none(assigner, name):
+                room.append(value)
+                continue
+            values.append(value)
+            if assigner.name == "__init__":
+                break
+        values = values or room
         declared = self._declared(info, name)
         if not values:
             shared = self.on_class(info, name) if declared.kind is Kind.UNKNOWN else None
@@ -115,6 +121,10 @@ class Classes:
     def _may_assign(self, method: FunctionInfo, name: str) -> bool:
         """Does a line look like an assignment to an attribute of that name? Saves parsing, decides nothing."""
         return re.search(rb"\." + name.encode() + ASSIGNED, self._text(method)) is not None
+
+    def _assigns_none(self, method: FunctionInfo, name: str) -> bool:
+        """Does a line look like `self.name = … None`?"""
+        return re.search(rb"\." + name.encode() + rb"\b[^\n]*\bNone\b", self._text(method)) is not None
 
     def _made(self, method: FunctionInfo, name: str) -> Value | None:
         """What a constructor puts into an attribute, as the index alone tells: a module, plain data."""

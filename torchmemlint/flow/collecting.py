@@ -14,13 +14,14 @@ from torchmemlint.flow.flagged import by_default
 from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, closure, fact
 from torchmemlint.flow.keeping import holder_kind, outlives
 from torchmemlint.flow.lean import walk
-from torchmemlint.flow.lifetimes import callee_forwards
+from torchmemlint.flow.lifetimes import applied_flow, callee_forwards
 from torchmemlint.flow.values import Fact, Kind, Value
 from torchmemlint.flow.weights import REDUCING
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
 
+NESTING = 4  # how deep tuples, dicts and calls are looked into
 COLLECTING = frozenset("append extend comprehension setitem update add put insert appendleft".split())
 INTEGERS = frozenset({"int", "int64", "int32", "bool", "uint8"})
 ACCELERATORS = frozenset({"cuda", "device", "accelerator", "accelerate", "xpu", "mps", "local_rank", "gpu"})
@@ -59,7 +60,8 @@ def collected(flow: FunctionFlow, holder: Op) -> Iterator[Collected]:
         lasting = outlives(holder, store) if kind == "container" else bool(store.op.loops)
         if store.how not in COLLECTING or not lasting or written_out(flow, holder, store.op):
             continue
-        end, surely = _end(flow, holder), stays(flow, store.value)
+        around = store.op.loops[: len(holder.loops) + 1]
+        end, surely = _end(flow, holder), stays(flow, store.value, around)
         if surely or end is End.ASKED and _computed(store):
             name = holder.path or store.op.path or _name(holder)
             doubtful = not surely or store.op.branches != holder.branches
@@ -78,7 +80,7 @@ def collected_by_callee(flow: FunctionFlow, call: Op) -> Iterator[Collected]:
         fresh = holder is not None and bool(holder.value.defs) and all(d.loops == call.loops for d in holder.value.defs)
         if kept.how in COLLECTING and call.loops and accelerated(flow) and not fresh:
             for argument in arguments:
-                if stays(flow, argument.value):
+                if stays(flow, argument.value, call.loops[:1]):
                     yield Collected(call, None, _where(flow, kept.path, holder), over_data(None, call), End.UNKNOWN)
 
 
@@ -87,20 +89,39 @@ def accelerated(flow: FunctionFlow) -> bool:
     return not ACCELERATORS.isdisjoint(flow.unit.index.words)
 
 
-def stays(flow: FunctionFlow, value: Value) -> bool:
-    """Is the value a result of a forward, at full size, without a graph, not known to be on the CPU?"""
+def stays(flow: FunctionFlow, value: Value, loops: tuple[int, ...] = (), depth: int = NESTING) -> bool:
+    """Is the value a result of a forward inside these loops, at full size, without a graph, not known to be on the CPU,
+    or a tuple or dict of which a member is?"""
+    if value.kind is Kind.CONTAINER and depth and _holds(flow, value, loops, depth - 1):
+        return True
     if value.kind in (Kind.HOST, Kind.MODULE, Kind.OPTIMIZER, Kind.FUNCTION) or fact(value) is not Fact.NO:
         return False
-    if _small(value) or value.device == "cpu":
+    if _small(value) or value.device == "cpu" or any(map(_reduces, value.defs)):
         return False
-    makers = list(closure(value.defs, _through))
-    return any(_forwards(flow, op) for op in makers) and not any(map(_reduces, value.defs))
+    return any(_inside(op, loops) and _forwards(flow, op) for op in closure(value.defs, _through))
+
+
+def _holds(flow: FunctionFlow, value: Value, loops: tuple[int, ...], depth: int) -> bool:
+    """Does a member stay: one that is known, or one that a called function returned?"""
+    known = value.elements if isinstance(value.elements, tuple) else (value.elements or {}).values()
+    if any(stays(flow, member, loops, depth) for member in known):
+        return True
+    calls = (op for op in value.defs if op.name == "call" and _inside(op, loops))
+    called = (inner for op in calls if (inner := applied_flow(flow, op)) is not None)
+    return any(stays(inner, returned, (), depth) for inner in called for returned in inner.frame.returns)
+
+
+def _inside(op: Op, loops: tuple[int, ...]) -> bool:
+    return op.loops[: len(loops)] == loops
 
 
 def _forwards(flow: FunctionFlow, op: Op) -> bool:
-    """A forward without grad: a module's own, or a method of a module of the project that runs one for a tensor."""
-    if op.mode is not Mode.OFF or op.name == "module":
-        return op.mode is Mode.OFF
+    """A forward without a graph behind its result: a module's own, whether grad is off or the result is detached, or a
+    method of a module of the project that runs one for a tensor."""
+    if op.name == "module":
+        return True
+    if op.mode is not Mode.OFF:
+        return False
     method = op.name == "call" and op.receiver is not None and op.receiver.kind is Kind.MODULE
     result = op.value.elements if op.value.kind is Kind.CONTAINER and isinstance(op.value.elements, tuple) else ()
     tensors = all(part.kind is Kind.TENSOR for part in result or (op.value,))
@@ -115,7 +136,13 @@ def _through(op: Op) -> list[Op]:
 
 
 def _reduces(op: Op) -> bool:
-    return op.name in REDUCING or op.name == "compare" or _small(op.value)
+    return op.name in REDUCING or op.name == "compare" or _small(op.value) or _is_loss(op)
+
+
+def _is_loss(op: Op) -> bool:
+    """Does a backward start from the value? Then it is a single number, also detached."""
+    detached = op.name in ("torch.detach", "torch.data")
+    return any(u.name == "backward" for maker in (op, *(op.inputs if detached else ())) for u in maker.uses)
 
 
 def _small(value: Value) -> bool:

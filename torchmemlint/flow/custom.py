@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 DEPTH = 2  # how many calls up a helper's callers are asked
 
 
+NO_TENSORS = frozenset(
+    {Kind.HOST, Kind.INSTANCE, Kind.CONTAINER, Kind.MODULE, Kind.FUNCTION, Kind.EXTERNAL, Kind.CLASS}
+)
+
+
 class Role(Enum):
     """What a tensor on `ctx` is to the function."""
 
@@ -105,7 +110,12 @@ class _Roles:
         self.gradients = _gradients(flow, owner)
 
     def role(self, value: Value) -> Role | None:
-        if value.kind in (Kind.HOST, Kind.CONTAINER, Kind.MODULE, Kind.FUNCTION, Kind.EXTERNAL, Kind.CLASS):
+        """What the value is; of a tuple, dict or record what the weightiest of its members is."""
+        held = [role for part in _parts(value) if (role := self.role(part)) is not None]
+        return min(held, key=list(Role).index) if held else self._own(value)
+
+    def _own(self, value: Value) -> Role | None:
+        if value.kind in NO_TENSORS:
             return None
         if any(op in self.outputs and not self._untouched_input(op) for op in value.defs):
             return Role.OUTPUT
@@ -128,6 +138,15 @@ class _Roles:
             return True
         parameters = self.flow.parameters[1:]
         return 0 <= position < len(parameters) and parameters[position].value.kind is Kind.TENSOR
+
+
+def _parts(value: Value) -> list[Value]:
+    """The known members of a tuple, list or dict, and what an object of the project is made of."""
+    if value.kind is Kind.INSTANCE:
+        return [a.value for op in value.defs if op.name == "construct" for a in op.arguments]
+    if value.kind is not Kind.CONTAINER or value.elements is None:
+        return []
+    return list(value.elements.values() if isinstance(value.elements, dict) else value.elements)
 
 
 def _makers(value: Value) -> Iterator[Op]:

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchmemlint.flow.graph import Op
+from torchmemlint.flow.graph import Op, Sink, closure
+from torchmemlint.flow.lean import walk
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
 
 WORK = frozenset({"module", "backward", "custom", "torch.autograd.grad"})
+WRAPS = frozenset({"exception", "literal.tuple", "literal.list", "literal.dict", "construct"})
 BROAD = frozenset({"RuntimeError", "Exception", "BaseException", "MemoryError"})
 
 
@@ -67,3 +69,28 @@ def _applies_parameter(flow: FunctionFlow, op: Op) -> bool:
     """A call of one of the function's own parameters: a model that it was given."""
     called = op.name == "?call" and op.depth == 0 and bool(op.arguments)
     return called and op.callee in {p.name for p in flow.info.parameters}
+
+
+def recurs(flow: FunctionFlow, op: Op, handler: Handler) -> bool:
+    """Does a call in a handler run the function that the handler stands in once more?"""
+    if not op.arguments:
+        return False
+    if op.callee == flow.info.id and op.target == flow.info.path:
+        return True
+    around = (c.node for c in flow.frame.closures.values() if isinstance(c.node, cst.FunctionDef))
+    return any(node.name.value == op.callee and any(n is handler.node for n in walk(node)) for node in around)
+
+
+def kept_exceptions(op: Op, handler: Handler) -> Iterator[tuple[str, Op]]:
+    """(name, operation) of what holds the exception `op` beyond its handler: an attribute, a global, a list that is
+    older than the iteration, or a name that is still bound while the next iteration tries again."""
+    own = handler.node.name.name if handler.node.name is not None else None
+    bound = own.value if isinstance(own, cst.Name) else None
+    wrapped = closure([op], lambda o: [u for u in o.uses if u.name in WRAPS])
+    for user in {id(u): u for o in wrapped for u in o.uses}.values():
+        if user.name == "store":
+            older = any(len(holder.loops) < len(user.loops) and holder.name != "comprehension" for holder in user.uses)
+            if user.sunk & {Sink.ATTRIBUTE, Sink.GLOBAL} or older:
+                yield user.path or "the list", user
+        elif user.name == "bind" and user.path != bound and user.loops and op in user.inputs:
+            yield user.path or "the name", user

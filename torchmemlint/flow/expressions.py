@@ -79,7 +79,7 @@ def _subscript(f: Frame, node: cst.Subscript) -> Value:
     members = base.elements if isinstance(base.elements, tuple) and not any(op.stores for op in base.defs) else ()
     if isinstance(key, int) and -len(members) <= key < len(members):
         return members[key]
-    if base.kind is Kind.CONTAINER:
+    if base.kind in (Kind.CONTAINER, Kind.MODULE):
         return _member(f, node, base)
     graph, params = f.derived([base]) if f.state.mode is not Mode.OFF else (min(base.graph, Fact.MAYBE), base.params)
     layout = indexed_layout(node.slice, base.layout)
@@ -89,7 +89,10 @@ def _subscript(f: Frame, node: cst.Subscript) -> Value:
 
 def _member(f: Frame, node: cst.Subscript, base: Value) -> Value:
     if any(isinstance(s.slice, cst.Slice) for s in node.slice):
-        return f.op("read", node, replace(base, elements=None), inputs=[base]).value
+        elements = base.elements if base.kind is Kind.MODULE else None  # `layers[:-1]`: modules of the same classes
+        return f.op("read", node, replace(base, elements=elements), inputs=[base]).value
+    if base.kind is Kind.MODULE:
+        return element_of(f, node, base)
     return element_of(f, node, base) if base.defs or base.elements else UNKNOWN
 
 

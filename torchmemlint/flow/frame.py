@@ -106,6 +106,7 @@ class Frame:
     classes: dict[str, dict[str, Value]] = field(default_factory=dict)  # of a module body: class-level names
     anchors: dict[str, cst.CSTNode] = field(default_factory=dict)  # path -> the node of its first load
     table: dict[tuple[int, str], Op] = field(default_factory=dict)
+    rounds: dict[int, tuple[State, State, State]] = field(default_factory=dict)  # of an if in a loop: ends, and merged
     _numbers: dict[int, int] = field(default_factory=dict)
     _parents: set[str] = field(default_factory=set)  # paths of which attributes were bound
 
@@ -173,6 +174,7 @@ class Frame:
         **facts: Any,
     ) -> Op:
         """Record that `value` goes into `holder`; the graph flows on to whatever reads the holder."""
+        value = self._filled(value)
         op = self.op("store", node, value, inputs=[value], **facts)
         if all(s.op is not op for s in holder.stores):
             holder.stores.append(Store(op, value, value_node, how, nested))
@@ -183,6 +185,14 @@ class Frame:
             holder.inputs.append(op)
             op.uses.append(holder)
         return op
+
+    def _filled(self, value: Value) -> Value:
+        """A container of this function with the graphs of what was put into it since it was made."""
+        stored = [s.value for op in value.defs for s in op.stores] if value.kind is Kind.CONTAINER else []
+        if not stored or any(op.name == "load" for op in value.defs):
+            return value
+        graph, params = self.derived([value, *stored])
+        return replace(value, graph=graph, params=params)
 
     # -- environment --------------------------------------------------------------------------------------------
 

@@ -59,13 +59,15 @@ def growth(flow: FunctionFlow, op: Op) -> Growth | None:
     attribute = _attribute(op)
     if attribute is not None:
         return Growth("attribute", window=any(_cuts(u) for u in _readers(op)), small=small)
+    if _joins_parameters(op) and _comes_back(flow, op):
+        return Growth("loop", small=small)
     if _parameter(op) and _returned(flow, op):
         return Growth("call", True, small=small, window=any(_cuts(u) for u in _readers(op)))
     return None
 
 
 def _passes(op: Op) -> bool:
-    return op.name in PASSES or bare(op) in KEEPING or op.name == "torch.getitem"
+    return op.name in PASSES or op.name == "argument" or bare(op) in KEEPING or op.name == "torch.getitem"
 
 
 def _comes_round(op: Op) -> bool:
@@ -145,6 +147,18 @@ def _parameter(op: Op) -> bool:
         if part.name == "param" and _given_back(op, part):
             return True
     return False
+
+
+def _joins_parameters(op: Op) -> bool:
+    """Is it a helper that joins what it is given: `torch.cat((collected, new))` of two parameters, returned?"""
+    parts = _parts(op)
+    return len(parts) > 1 and all(p.name == "param" for p in parts) and any(u.name == "return" for u in op.uses)
+
+
+def _comes_back(flow: FunctionFlow, op: Op) -> bool:
+    """Does a known call, in a loop, hand the helper what it returned in the iteration before?"""
+    sites = flow.program.callers.sites(flow.info).calls
+    return any(site.op.loops and _comes_round(site.op) for site in sites)
 
 
 def _given_back(op: Op, part: Op) -> bool:

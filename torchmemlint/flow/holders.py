@@ -64,13 +64,15 @@ def element_of(f: Frame, node: cst.BaseExpression, container: Value) -> Value:
         return f.op("batch", node, Value(graph=Fact.NO, name="batch"), inputs=[container], passes=False).value
     if container.kind is Kind.HOST:
         return HOST
+    if container.kind is Kind.MODULE:
+        return f.op("iter", node, module_in(f, container), inputs=[container]).value
     known = members_of(container)
     if known:
         value = _any_of(f, known)
     else:
         kind = Kind.CONTAINER if _holds_containers(container) else Kind.UNKNOWN
         kind = Kind.TENSOR if container.name == "tensors" else kind  # of split, chunk and unbind
-        value = Value(kind=kind, graph=container.graph, params=container.params, defs=container.defs)
+        value = Value(kind=kind, graph=_of_members(container), params=container.params, defs=container.defs)
     if container.kind is Kind.TENSOR:
         value = replace(value, kind=Kind.TENSOR, layout=Layout.UNKNOWN, dtype=container.dtype, device=container.device)
     defs = value.defs
@@ -78,6 +80,19 @@ def element_of(f: Frame, node: cst.BaseExpression, container: Value) -> Value:
     if known and len(defs) == 1 and container.name in ("tuple", "list") and not any(d.stores for d in container.defs):
         return value
     return op.value
+
+
+def _of_members(container: Value) -> Fact:
+    """The graph fact of a member that nothing is known of; what other functions put into an attribute may have one."""
+    attribute = any(op.name == "load" and "." in (op.path or "") for op in container.defs)
+    return max(container.graph, Fact.MAYBE) if attribute and container.kind is Kind.CONTAINER else container.graph
+
+
+def module_in(f: Frame, container: Value) -> Value:
+    """A member of an nn.ModuleList, ModuleDict or Sequential: one of those that it was made of."""
+    members = [m for m in members_of(container) if m.kind is Kind.MODULE]
+    member = _any_of(f, members) if members else Value(kind=Kind.MODULE, graph=Fact.NO)
+    return replace(member, trainable=max([m.trainable for m in members], default=container.trainable))
 
 
 def _any_of(f: Frame, members: Sequence[Value]) -> Value:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchmemlint.flow.emptied import emptying_functions
 from torchmemlint.flow.function import Assumption, interpret
 from torchmemlint.flow.graph import Mode, Op, Sink, Store, closure, fact
 from torchmemlint.flow.handed import runs_with_grad
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
     from torchmemlint.index.model import FunctionInfo
 
-CANDIDATES = 40  # functions looked through for other uses of a holder
 REDUCING = frozenset(
     f"torch.{n}"
     for n in "mean sum std var norm max min amax amin argmax argmin median any all count_nonzero histc "
@@ -154,7 +154,7 @@ def _kept(
     if kind != "container":
         attribute = path.rpartition(".")[2]
         ends = (ends | flow.program.callers.attribute_sinks(flow.info.path, attribute)) - {Sink.ATTRIBUTE, Sink.GLOBAL}
-        emptying = _emptying(flow, attribute)
+        emptying = emptying_functions(flow, attribute)
         emptied = emptying is None or bool(emptying)
         by_backward = bool(emptying) and all(_in_backward(flow, info) for info in emptying or ())
     grows = store.how not in OVERWRITING or store.nested
@@ -189,49 +189,12 @@ def _outlasts(registration: Registration, holder: Op) -> bool:
     )
 
 
-def _emptying(flow: FunctionFlow, attribute: str) -> list[FunctionInfo] | None:
-    """The functions that clear the holder, take tensors out of it, or bind it anew; None where too many may."""
-    readers = flow.program.project.attribute_readers(attribute, flow.info.path)
-    if len(readers) > CANDIDATES:
-        return None
-    others = [reader for reader in readers if reader.name not in ("", "__init__")]
-    flows = ((r, flow if r == flow.info else flow.program.flow(r)) for r in others)
-    return [r for r, other in flows if other is not None and _empties(other, attribute)]
-
-
-def _empties(flow: FunctionFlow, attribute: str) -> bool:
-    for op in flow.named("clear", "del", "store", "read", "?call"):
-        if _pops(op, attribute):
-            return True
-        named = (op.path or "").rpartition(".")[2] == attribute
-        anew = _assigned(op) and op.value.kind in (Kind.CONTAINER, Kind.HOST) and not op.loops
-        if named and (op.name in ("clear", "del") or anew):
-            return True
-    return False
-
-
 def _in_backward(flow: FunctionFlow, info: FunctionInfo) -> bool:
     """Is the function called by a backward hook?"""
     named = (other for other in registering(flow.program, flow.info.path) if info.name in other.words)
     flows = map(flow.program.flow, named)
     found = (r for other in flows if other is not None for r in registrations(other))
     return any(r.callback.function == info and "gradients" in r.parameters for r in found)
-
-
-def _assigned(op: Op) -> bool:
-    return op.name == "store" and any(s.op is op and s.how == "assign" for holder in op.uses for s in holder.stores)
-
-
-def _pops(op: Op, attribute: str) -> bool:
-    """Does a call take a member out of the holder?"""
-    node = op.node
-    if op.name not in ("read", "?call") or not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
-        return False
-    if node.func.attr.value not in ("pop", "popleft", "popitem") or op.receiver is None:
-        return False
-    if op.name == "?call":
-        return (op.path or "").rpartition(".")[2] == attribute
-    return any((maker.path or "").rpartition(".")[2] == attribute for maker in closure(op.receiver.defs, _operands))
 
 
 def _grad(registration: Registration) -> Fact:

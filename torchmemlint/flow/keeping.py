@@ -112,9 +112,28 @@ def _holder(flow: FunctionFlow, holder: Op) -> Iterator[HolderClosed]:
     stores = sure or [s for s in stores if whole_buffer(s.value) is not None]
     if not stores:
         return
+    if kind == "container" and not _escapes(holder):
+        stores = [s for s in stores if not _returned_besides(flow, s)]
+    if not stores:
+        return
     name = holder.path or stores[0].op.path or _bound_name(holder)
     if not _cleared(flow, stores, name):
-        yield HolderClosed(flow, holder, name, kind, stores, _holder_sinks(flow, holder, kind))
+        ends = _holder_sinks(flow, holder, kind) | _member_sinks(flow, holder, stores)
+        yield HolderClosed(flow, holder, name, kind, stores, ends)
+
+
+def _escapes(holder: Op) -> bool:
+    """Does the container itself live on behind the call?"""
+    return bool(sinks(holder) & {Sink.RETURNED, Sink.YIELDED, Sink.ATTRIBUTE, Sink.GLOBAL, Sink.UNKNOWN_CALL})
+
+
+def _returned_besides(flow: FunctionFlow, store: Store) -> bool:
+    """Does the value's graph live on anyway: is what is computed from it returned towards a backward? A list that dies
+    with the call adds nothing then."""
+    own = set(store.value.defs)
+    behind = closure(own, lambda o: [u for u in o.uses if u is not store.op] if o.passes or o in own else ())
+    returned = any(Sink.RETURNED in o.sunk for o in behind)
+    return returned and Sink.BACKWARD in flow.program.callers.returned(flow)
 
 
 def _loss_term(store: Store) -> bool:
@@ -202,6 +221,24 @@ def _holder_sinks(flow: FunctionFlow, holder: Op, kind: str) -> frozenset[Sink]:
         own |= flow.program.callers.attribute_sinks(flow.info.path, attribute)
         return own - {Sink.ATTRIBUTE, Sink.GLOBAL}
     return own if holder.name != "param" else own | _given_sinks(flow, holder)
+
+
+def _member_sinks(flow: FunctionFlow, holder: Op, stores: Sequence[Store]) -> frozenset[Sink]:
+    """Where members end that are read back as the very values that were stored: what uses them behind their loop."""
+    if not any(user.name == "iter" and not user.uses for user in holder.uses):
+        return frozenset()
+    found: set[Sink] = set()
+    for store in stores:
+        inner = store.op.loops
+        makers = {op for value in (store.value, *_members(store.value)) for op in value.defs}
+        for user in {u for maker in makers for u in maker.uses}:
+            if user.order > store.op.order and user.loops[: len(inner)] != inner:
+                found |= user.sunk | flow.program.callers.sinks(flow, user)
+    return frozenset(found)
+
+
+def _members(value: Value) -> Sequence[Value]:
+    return tuple(value.elements.values()) if isinstance(value.elements, dict) else value.elements or ()
 
 
 def _given_sinks(flow: FunctionFlow, parameter: Op) -> frozenset[Sink]:

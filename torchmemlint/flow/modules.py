@@ -7,6 +7,7 @@ import libcst as cst
 from torchmemlint.flow import project_calls, strides
 from torchmemlint.flow.frame import Frame, dotted
 from torchmemlint.flow.graph import Argument, Mode, Op
+from torchmemlint.flow.holders import module_in
 from torchmemlint.flow.values import HOST, Fact, Kind, Value, mapped, replace
 
 SELF = frozenset("to cuda cpu half float double bfloat16 eval train requires_grad_ share_memory type apply".split())
@@ -105,6 +106,8 @@ def method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: lis
         return forward(f, node, base, args)
     if name in SELF:
         return _itself(f, node, func, base, args)
+    if name in ("items", "values", "keys") and (base.name or "").endswith(".ModuleDict"):
+        return _entries(f, node, name, base)
     if name in PARAMETERS:
         op = f.op(
             "parameters",
@@ -137,6 +140,16 @@ def method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: lis
             passes=False,
         ).value
     return None
+
+
+def _entries(f: Frame, node: cst.Call, name: str, base: Value) -> Value:
+    """What `items()` and `values()` of an nn.ModuleDict give: its modules, alone or with their names."""
+    if name == "keys":
+        return HOST
+    member = module_in(f, base)
+    pair = Value(kind=Kind.CONTAINER, graph=Fact.NO, elements=(HOST, member), name="tuple")
+    entries = Value(kind=Kind.CONTAINER, graph=Fact.NO, elements=(pair if name == "items" else member,))
+    return f.op("read", node, entries, receiver=base).value
 
 
 def _members_of(name: str, op: Op) -> tuple[Value, ...] | None:

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from torchmemlint.flow.entering import entering, entries
 from torchmemlint.flow.graph import Op, Sink, closure, downstream, fact, sinks
 from torchmemlint.flow.values import Fact, Kind
@@ -95,12 +97,17 @@ def _over_members(op: Op) -> bool:
     inner = op.loops[-1]
     through = frozenset({"iter", "item", "arith", "read"})
     behind = closure(op.receiver.defs, lambda o: o.inputs if o.name in through else ())
-    members = [o for o in behind if o.name == "iter" and o.loops and o.loops[-1] == inner]
+    members = [o for o in behind if o.name == "iter" and (o.loops[-1:] == (inner,) or _paired(o, op))]
     return any(
         maker.name != "batch" and maker.value.kind is not Kind.LOADER and inner not in maker.loops
         for member in members
         for maker in member.inputs
     )
+
+
+def _paired(member: Op, op: Op) -> bool:
+    """Is it a member that `enumerate` or `zip` gives the loop around `op`?"""
+    return member.loops == op.loops[:-1] and not isinstance(member.node, cst.Subscript)
 
 
 def _comes_round(mine: set[Op], op: Op) -> bool:

@@ -13,6 +13,7 @@ from torchmemlint.flow.exceptions import Handler
 from torchmemlint.flow.frame import Frame, State, dotted, merge
 from torchmemlint.flow.graph import Sink
 from torchmemlint.flow.holders import element_of
+from torchmemlint.flow.lean import walk
 from torchmemlint.flow.tested import narrow
 from torchmemlint.flow.values import HOST, Fact, Kind, Value, replace
 
@@ -71,6 +72,8 @@ def _delete(f: Frame, node: cst.Del) -> None:
         if path is not None:
             f.op("del", node, HOST, path=path)
             f.forget(path)
+        elif isinstance(target, cst.Subscript):
+            f.op("delitem", target, HOST, path=dotted(target.value))
 
 
 def _if(f: Frame, node: cst.If) -> None:
@@ -82,11 +85,14 @@ def _if(f: Frame, node: cst.If) -> None:
     ends = []
     start = f.state
     f.state = start.fork()
+    before = f.rounds.get(id(node)) if f.loops else None
+    _carry(f, before, 0)
     narrow(f, node.test, True)
     with f.arm(node.body):
         run(f, node.body)
     ends.append(f.state)
     f.state = start.fork()
+    _carry(f, before, 1)
     narrow(f, node.test, False)
     if node.orelse is not None:
         with f.arm(node.orelse):
@@ -96,6 +102,26 @@ def _if(f: Frame, node: cst.If) -> None:
                 run(f, node.orelse.body)
     ends.append(f.state)
     f.state = merge(ends)
+    if f.loops and before is None and node.orelse is not None and _is_setting(f, node.test):
+        f.rounds[id(node)] = (ends[0], ends[1], f.state)
+
+
+def _is_setting(f: Frame, test: cst.BaseExpression) -> bool:
+    """Does the test ask only what the caller set for the whole call: parameters that nothing binds anew?"""
+    names = {n.value for n in walk(test) if isinstance(n, cst.Name)} - {"None", "True", "False"}
+    settings = {p.name for p in f.info.parameters} - {op.path for op in f.ops if op.name == "bind"}
+    return bool(names) and f.depth == 0 and names <= settings
+
+
+def _carry(f: Frame, before: tuple[State, State, State] | None, arm: int) -> None:
+    """In a later round of a loop an arm that is always taken, or never, meets what it made itself in the round before,
+    not what the other arm made."""
+    if before is None or not before[arm].alive:
+        return
+    made, merged = before[arm].env, before[2].env
+    for path, value in f.state.env.items():
+        if merged.get(path) is value and path in made:
+            f.state.env[path] = made[path]
 
 
 def _loop(f: Frame, node: cst.For | cst.While, head: Callable[[], None]) -> None:

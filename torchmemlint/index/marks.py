@@ -23,6 +23,8 @@ KEEPS = "@keeps"
 KEEPERS = "@keepers"
 """A function of the project that may keep what it is given (`KEEPS`) is handed a live value. Known once files are
 linked."""
+CATCHES = "@catches"
+"""An `except` block gives the exception a name."""
 CALLS = "@calls "
 """With a name behind it: something of that name is called with a live argument."""
-EVERY = frozenset({ATTRIBUTE, COLLECTS, TOTAL, RUNS_MODULES, LOOPS, SLICES, NEW_AXIS, GRAPHS, KEEPS, KEEPERS})
+EVERY = frozenset({ATTRIBUTE, COLLECTS, TOTAL, RUNS_MODULES, LOOPS, SLICES, NEW_AXIS, GRAPHS, KEEPS, KEEPERS, CATCHES})

@@ -301,14 +301,14 @@ class ProjectIndex:
         if owner is not None and info.name in _CALLED_BY_CLASS:
             heirs = {sub.name for sub in self.heirs(owner, info)} if info.name in _CONSTRUCTORS else {info.name}
             names = {owner.name} | heirs
-        homes = self._family(owner) if owner is not None else {info.path}
+        homes = self.family(owner) if owner is not None else {info.path}
         target: Target = owner if owner is not None else info
         spelled = self._spelled(target, names)
         found = {
             (mention.path, mention.id): mention
             for name, path in spelled
             for mention in self.mentions(name)
-            if (path is None and self._can_mean(mention.path, homes, target)) or mention.path == path
+            if (path is None and self.can_mean(mention.path, homes, target)) or mention.path == path
         }
         found |= {(other.path, other.id): other for other in self._overriding(info, owner)}
         found.pop((info.path, info.id), None)
@@ -330,7 +330,7 @@ class ProjectIndex:
         """Are its candidate callers too many to tell anything?"""
         return len(self.callers(info)) > COMMON_CALLERS
 
-    def _family(self, owner: ClassInfo) -> set[str]:
+    def family(self, owner: ClassInfo) -> set[str]:
         """Files of the class, of its bases and of its subclasses: in each `self.name` may mean its method."""
         return {relative.path for relative in (*self.mro(owner), *self.subclasses(owner))}
 
@@ -355,7 +355,7 @@ class ProjectIndex:
                         self._renamed.setdefault(name, []).append((local, dotted, file))
         return self._renamed
 
-    def _can_mean(self, path: str, homes: set[str], target: Target) -> bool:
+    def can_mean(self, path: str, homes: set[str], target: Target) -> bool:
         """Is the file one of `homes`, or does it import from one, or a package around one?"""
         if path in homes:
             return True

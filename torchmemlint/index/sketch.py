@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from torchmemlint.index.live import DEAD, LIVE, PLAIN_MODULES, READ, Names, arguments_of, called, root
-from torchmemlint.index.marks import ATTRIBUTE, COLLECTS, EVERY, KEEPS, LOOPS, TOTAL
+from torchmemlint.index.marks import ATTRIBUTE, CATCHES, COLLECTS, EVERY, KEEPS, LOOPS, TOTAL
 from torchmemlint.index.names import written
 
 _SILENT_CALLS = frozenset(
@@ -217,6 +217,8 @@ class Sketch:
     def attempt(self, node: Any) -> None:
         self.block(node.body)
         for handler in node.handlers:
+            if handler.name is not None:
+                self.marks.add(CATCHES)
             self.block(handler.body)
         self.block(node.orelse)
         self.block(node.finalbody)

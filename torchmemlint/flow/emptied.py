@@ -1,0 +1,59 @@
+"""What takes members out of a list or dict again: looked for by the attribute's name over the project."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchmemlint.flow.graph import Op, closure
+from torchmemlint.flow.values import Kind
+
+if TYPE_CHECKING:
+    from torchmemlint.flow.function import FunctionFlow
+    from torchmemlint.index.model import FunctionInfo
+
+CANDIDATES = 40  # functions looked through
+TAKING = frozenset({"pop", "popleft", "popitem"})
+
+
+def emptying_functions(flow: FunctionFlow, attribute: str) -> list[FunctionInfo] | None:
+    """The functions that clear the holder, take members out of it, or bind it anew; None where too many may."""
+    readers = flow.program.project.attribute_readers(attribute, flow.info.path)
+    if len(readers) > CANDIDATES:
+        return None
+    others = [reader for reader in readers if reader.name not in ("", "__init__")]
+    flows = ((r, flow if r == flow.info else flow.program.flow(r)) for r in others)
+    return [r for r, other in flows if other is not None and _empties(other, attribute)]
+
+
+def _empties(flow: FunctionFlow, attribute: str) -> bool:
+    for op in flow.named("clear", "del", "delitem", "store", "read", "?call"):
+        if _pops(op, attribute):
+            return True
+        named = (op.path or "").rpartition(".")[2] == attribute
+        anew = _assigned(op) and op.value.kind in (Kind.CONTAINER, Kind.HOST) and not op.loops
+        if named and (op.name in ("clear", "del", "delitem") or anew):
+            return True
+    return False
+
+
+def _assigned(op: Op) -> bool:
+    return op.name == "store" and any(s.op is op and s.how == "assign" for holder in op.uses for s in holder.stores)
+
+
+def _pops(op: Op, attribute: str) -> bool:
+    """Does a call take a member out of the holder?"""
+    node = op.node
+    if op.name not in ("read", "?call") or not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+        return False
+    if node.func.attr.value not in TAKING or op.receiver is None:
+        return False
+    if op.name == "?call":
+        return (op.path or "").rpartition(".")[2] == attribute
+    return any((maker.path or "").rpartition(".")[2] == attribute for maker in closure(op.receiver.defs, _operands))
+
+
+def _operands(op: Op) -> Iterable[Op]:
+    return [maker for maker in op.inputs if maker.name != "store"]

@@ -12,12 +12,12 @@ from torchmemlint.flow.function import FunctionFlow
 from torchmemlint.flow.values import Kind
 
 CYCLE = (
-    "`{what}` {verb} an output kept on `{ctx}`: output, node and `{ctx}` reference each other, so that each call's tensor "
-    "stays until Python's collector runs; use `save_for_backward`"
+    "`{what}` {verb} an output kept on `{ctx}`: output, node and `{ctx}` reference each other, so that each call's "
+    "tensor stays until Python's collector runs; use `save_for_backward`"
 )
 VIEW = (
-    "`{what}` {verb} a view of an output kept on `{ctx}`: a cycle through the view's base, which Python's collector can't "
-    "see; save the output itself with `save_for_backward`"
+    "`{what}` {verb} a view of an output kept on `{ctx}`: a cycle through the view's base, which Python's collector "
+    "can't see; save the output itself with `save_for_backward`"
 )
 SAVED_VIEW = (
     "a view of an output in `save_for_backward` references the output's own node: without a backward the tensor is "

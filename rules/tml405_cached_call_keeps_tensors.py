@@ -27,7 +27,7 @@ class CachedCallKeepsTensors(Rule):
     So is a dict of tensors, unless its keys are the `id()` of objects, which never come again.
 
     ## Fix safety
-    No fix: the table has to move into the object, or the key to sizes and devices.
+    No fix: the table has to move into the object, with an end to its entries, or the key to sizes and devices.
 
     ## References
     - Python documentation, "Programming FAQ": how do I cache method calls?

@@ -102,14 +102,14 @@ def alive_in_evaluation(flow: FunctionFlow) -> Iterator[Alive]:
         if new is Fact.YES and (op.name in ("backward", "call")) and new is not state:
             filled = op
         state = new
-        if state is Fact.YES and filled is not None and (evaluates(flow, op) or _passes(op)):
+        if state is Fact.YES and filled is not None and (evaluates(flow, op) or _passes(op, filled)):
             yield Alive(op, op, "evaluation")
             return
 
 
-def _passes(op: Op) -> bool:
-    """A forward pass with grad off in a loop of this function."""
-    return op.name == "module" and op.mode is Mode.OFF and bool(op.loops)
+def _passes(op: Op, filled: Op) -> bool:
+    """A forward pass with grad off in a loop of this function, and not a part of the step that filled the gradients."""
+    return op.name == "module" and op.mode is Mode.OFF and bool(op.loops) and op.loops != filled.loops
 
 
 # -- gradients that no step applies

@@ -244,7 +244,8 @@ class Callers:
                 continue
             for op in flow.named("load"):
                 if op.path is not None and op.path.rpartition(".")[2] == attribute:
-                    found |= self.sinks(flow, op) - self._own_stores(op)
+                    ends = self.sinks(flow, op) - self._own_stores(op)
+                    found |= self.far_sinks(flow, op) if Sink.ATTRIBUTE in ends else ends
         return frozenset(found)
 
     @staticmethod

@@ -72,8 +72,9 @@ def _frozen(flow: FunctionFlow) -> bool:
 
 def _frozen_at(flow: FunctionFlow, call: Op) -> bool:
     given = call.receiver
-    made = flow.program.class_(given.name) if given is not None and given.trainable is Fact.NO else None
-    known = made is not None and flow.program.classes.trainable(made) is not Fact.NO
+    made = flow.program.class_(given.name) if given is not None else None
+    bare = made is not None and flow.program.classes.trainable(made) is Fact.NO  # as far as is seen: nothing to freeze
+    known = given is not None and given.trainable is Fact.NO and not bare
     return known or call.receiver_node is not None and dotted(call.receiver_node) in flow.frame.frozen
 
 

@@ -94,6 +94,8 @@ def _is_told_at_calls(flow: FunctionFlow, store: Store) -> bool:
 def _holder(flow: FunctionFlow, holder: Op) -> Iterator[HolderClosed]:
     kind = holder_kind(flow, holder)
     stores = [s for s in holder.stores if (kind != "container" or _grows(holder, s)) and not carries(holder, s)]
+    if kind == "attribute":
+        stores = [s for s in stores if not _walked_elsewhere(flow, s)]
     if holder.name == "param":
         stores = [s for s in stores if s.value.graph is Fact.YES]  # what the caller passed is told at the call
     if (
@@ -134,6 +136,20 @@ def _returned_besides(flow: FunctionFlow, store: Store) -> bool:
     behind = closure(own, lambda o: [u for u in o.uses if u is not store.op] if o.passes or o in own else ())
     returned = any(Sink.RETURNED in o.sunk for o in behind)
     return returned and Sink.BACKWARD in flow.program.callers.returned(flow)
+
+
+def _walked_elsewhere(flow: FunctionFlow, store: Store) -> bool:
+    """Does the value go on into another attribute of a trainer, whose backward another method runs? It frees what this
+    attribute's graph holds."""
+    owner = flow.program.project.owner(flow.info)
+    if owner is None or flow.program.is_module(flow.program.key(owner)) is Fact.YES or store.how != "assign":
+        return False
+    makers = store.value.defs if not freed(store.value) else ()
+    return any(
+        Sink.ATTRIBUTE in flow.program.callers.sinks(flow, op)
+        and Sink.BACKWARD in flow.program.callers.far_sinks(flow, op)
+        for op in makers
+    )
 
 
 def _loss_term(store: Store) -> bool:

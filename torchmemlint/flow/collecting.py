@@ -13,7 +13,6 @@ from torchmemlint.flow.debugging import few
 from torchmemlint.flow.flagged import by_default
 from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, closure, fact
 from torchmemlint.flow.keeping import holder_kind, outlives
-from torchmemlint.flow.lean import walk
 from torchmemlint.flow.lifetimes import applied_flow, callee_forwards
 from torchmemlint.flow.values import Fact, Kind, Value
 from torchmemlint.flow.weights import REDUCING
@@ -164,9 +163,8 @@ def _is_called(member: Op) -> bool:
 
 def written_out(flow: FunctionFlow, holder: Op, op: Op) -> bool:
     """Do all loops between holder and store run a small number of times that is written down?"""
-    loops = op.loops[len(holder.loops) :]
-    nodes = {flow.frame.number(n): n for n in walk(flow.node) if isinstance(n, (cst.For, cst.While, cst.CompFor))}
-    return bool(loops) and all(loop in nodes and few(nodes[loop]) for loop in loops)
+    loops = [flow.frame.numbered(loop) for loop in op.loops[len(holder.loops) :]]
+    return bool(loops) and all(map(few, loops))
 
 
 def _name(holder: Op) -> str:

@@ -107,7 +107,7 @@ class Frame:
     anchors: dict[str, cst.CSTNode] = field(default_factory=dict)  # path -> the node of its first load
     table: dict[tuple[int, str], Op] = field(default_factory=dict)
     rounds: dict[int, tuple[State, State, State]] = field(default_factory=dict)  # of an if in a loop: ends, and merged
-    _numbers: dict[int, int] = field(default_factory=dict)
+    _numbers: dict[cst.CSTNode, int] = field(default_factory=dict)
     _parents: set[str] = field(default_factory=set)  # paths of which attributes were bound
 
     # -- operations ---------------------------------------------------------------------------------------------
@@ -232,4 +232,8 @@ class Frame:
 
     def number(self, node: cst.CSTNode) -> int:
         """A small number that stands for `node` in loop nests and branches."""
-        return self._numbers.setdefault(id(node), len(self._numbers) + 1)
+        return self._numbers.setdefault(node, len(self._numbers) + 1)
+
+    def numbered(self, number: int) -> cst.CSTNode:
+        """The node that a number stands for."""
+        return list(self._numbers)[number - 1]

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.flow.events import HolderClosed
-from torchmemlint.index.marks import ATTRIBUTE
+from torchmemlint.index.marks import ATTRIBUTE, KEEPERS
+from torchmemlint.registry import role
 
 from ._kept import verdicts
 
@@ -14,7 +15,8 @@ class ActivationKeptOnSelf(Rule):
 
     ## What it does
     Reports attributes (or list and dict attributes) of `self` to which an attached intermediate is assigned or added,
-    when no method of the project reads it into a loss and nothing clears it within the step.
+    when no method of the project reads it into a loss and nothing clears it within the step; in a forward also what is
+    handed to a method of another object that adds it to a list or dict of its own.
 
     ## Why it costs memory
     The object lives as long as the model: the intermediate, and with it what its graph still holds, stays allocated
@@ -35,17 +37,18 @@ class ActivationKeptOnSelf(Rule):
     code = "TML103"
     name = "activation-kept-on-self"
     severity = Severity.WARNING
-    words = frozenset({ATTRIBUTE})
+    words = frozenset({ATTRIBUTE, KEEPERS})
     roles = frozenset({"forward", "function"})
 
     @on(HolderClosed)
     def check(self, event: HolderClosed) -> Iterator[Finding]:
         """One finding an attribute store."""
-        if event.kind != "attribute" or event.by_callee:
+        handed = event.by_callee and role(event.function.info) == "forward"  # to another object, which keeps it
+        if event.kind != "attribute" or event.by_callee and not handed:
             return
         for verdict in verdicts(event):
             how = verdict.store.how
-            if how == "accumulate" or not (how == "assign" or event.in_module):
+            if how == "accumulate" or not (how == "assign" or event.in_module) or how == "assign" and handed:
                 continue
             severity = verdict.severity
             if severity is Severity.ERROR and how == "assign":

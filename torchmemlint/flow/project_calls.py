@@ -16,6 +16,8 @@ from torchmemlint.flow.summary import Summary
 from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, join, mapped, replace
 from torchmemlint.index.model import ClassInfo, FunctionInfo
 
+RECORDS = frozenset({"dict", "collections.OrderedDict", "types.SimpleNamespace"})
+
 
 def function(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> Value:
     """Call a FUNCTION value: a nested one in place, a project one through its summary."""
@@ -98,9 +100,11 @@ def _fields(f: Frame, node: cst.Call, info: ClassInfo, args: list[Argument]) -> 
 
 
 def is_record(f: Frame, info: ClassInfo) -> bool:
-    """Is it a dataclass, a named tuple, or a class that attrs writes?"""
+    """Is it a dataclass, a named tuple, a dict with a name of its own, or a class that attrs writes?"""
     written = any(d.rpartition(".")[2] in ("dataclass", "define", "frozen", "attrs", "s") for d in info.decorators)
-    return written or any(base.endswith("NamedTuple") for base in f.program.project.external_bases(info))
+    bases = f.program.project.external_bases(info)
+    plain = not RECORDS.isdisjoint(bases) and f.program.method(f.program.key(info), "__init__") is None
+    return written or plain or any(base.endswith("NamedTuple") for base in bases)
 
 
 def bound_values(

@@ -12,6 +12,7 @@ from torchmemlint.flow.endings import dropped
 from torchmemlint.flow.events import ForwardClosed, FunctionClosed
 from torchmemlint.flow.flagged import left_out
 from torchmemlint.flow.graph import Mode, Op, Sink, closure, downstream, fact, sinks
+from torchmemlint.flow.patterns import alone
 from torchmemlint.flow.testcases import in_demonstration, in_test
 from torchmemlint.flow.values import Fact, Kind
 from torchmemlint.index.marks import LOOPS, RUNS_MODULES
@@ -109,6 +110,8 @@ class MissingNoGrad(Rule):
             return self.severity if Sink.UNKNOWN_CALL not in event.sinks or entered is Fact.YES else Severity.HINT
         if Sink.UNKNOWN_CALL in event.sinks or (entered is Fact.MAYBE and flow.info.name):
             return Severity.HINT
+        if alone(op):
+            return Severity.HINT  # run for what its modules record, which may need the graph
         repeated = self._over_data(op) or self._loads_weights(event) or self._called_in_loop(event)
         return self.severity if repeated else Severity.HINT
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.fixes import Plan, replace, swap_calls
 from torchmemlint.flow.events import OpClosed
+from torchmemlint.flow.graph import closure
 from torchmemlint.flow.handed import runs_with_grad
 
 from ._copies import method
@@ -43,7 +44,8 @@ class CloneBeforeDetach(Rule):
         makers = op.receiver.defs if op.receiver is not None else ()
         if len(makers) != 1 or makers[0].name != "torch.clone" or makers[0].node is not op.receiver_node:
             return
-        given = makers[0].receiver.defs if makers[0].receiver is not None else ()
+        defs = makers[0].receiver.defs if makers[0].receiver is not None else ()
+        given = closure(defs, lambda o: o.inputs if o.name == "torch.clone" else ())
         if not runs_with_grad(event.function, makers[0]) or any(o.name in NOT_RECORDED for o in given):
             return
         message = "the clone is recorded in the autograd graph and detached at once: detach first (no bytes, one node)"

@@ -173,7 +173,7 @@ def test_a_diff_announces_exactly_what_is_written(tmp_path: Path) -> None:
 
 def test_more_files_than_are_kept_in_memory_are_fixed_at_once(tmp_path: Path) -> None:
     """Until they are written, the new texts of all files are known to the analysis, however many there are."""
-    text = "import torch\n\n\ndef copies(x):\n    y = x.clone().detach()\n    return torch.exp(y.clone().detach())\n"
+    text = "import torch\n\n\ndef copies(x, z):\n    y = x.clone().detach()\n    return z.clone().detach() + y\n"
     for number in range(80):
         (tmp_path / f"m{number}.py").write_text(text, encoding="utf-8")
         (tmp_path / f"a{number}.py").write_text(NEW, encoding="utf-8")

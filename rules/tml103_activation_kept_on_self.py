@@ -2,10 +2,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchmemlint.api import Finding, Rule, Severity, on
+from torchmemlint.api import Finding, Rule, Severity, on, role
 from torchmemlint.flow.events import HolderClosed
 from torchmemlint.index.marks import ATTRIBUTE, KEEPERS
-from torchmemlint.registry import role
 
 from ._kept import verdicts
 

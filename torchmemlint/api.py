@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchmemlint.config import Config, ConfigError
 from torchmemlint.findings import Diagnostic, Edit, Finding, Fix, Place, Severity
-from torchmemlint.registry import RUNS, Rule, on
+from torchmemlint.registry import RUNS, Rule, on, role
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -30,6 +30,7 @@ __all__ = [
     "check_source",
     "fix_source",
     "on",
+    "role",
 ]
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]

@@ -86,7 +86,7 @@ def test_the_pages_count_what_was_predicted() -> None:
     assert "| the same verdict | all but those named | 80.0% (4 of 5) | |" in text
     assert "out of sample" in text
     assert "Another verdict than predicted: `turned` (refuted, not confirmed)." in text
-    assert "Not predicted, since only a GPU can show it: `unseen`." in text
+    assert "Not predicted: only a GPU can show it, or it came later: `unseen`." in text
     assert "| off good | 60 MiB → 50 MiB | 0 B → 0 B |" in text
     later = copy.deepcopy(PREDICTION)
     later["environment"]["date"] = "2026-02-03"

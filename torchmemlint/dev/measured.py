@@ -156,7 +156,7 @@ def _named(comparison: Comparison) -> Iterator[str]:
     """What is left out, and what the prediction missed."""
     named = (
         ("Another verdict than predicted", [f"`{n}` ({a}, not {b})" for n, (b, a) in comparison.otherwise.items()]),
-        ("Not predicted, since only a GPU can show it or it is younger than the prediction", [f"`{name}`" for name in comparison.only_theirs]),
+        ("Not predicted: only a GPU can show it, or it came later", [f"`{name}`" for name in comparison.only_theirs]),
         (
             "Changed since they were measured, and compared only in the programs that are the same",
             [f"`{name}`" for name in comparison.changed],

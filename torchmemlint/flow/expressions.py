@@ -11,7 +11,7 @@ from torchmemlint.flow import bindings, scope
 from torchmemlint.flow.dispatch import EXPRESSIONS, evaluate, nested
 from torchmemlint.flow.frame import Frame, dotted
 from torchmemlint.flow.graph import Argument, Mode, Sink
-from torchmemlint.flow.holders import element_of, literal, load
+from torchmemlint.flow.holders import element_of, literal, load, module_in
 from torchmemlint.flow.strides import indexed_layout
 from torchmemlint.flow.tested import narrow
 from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Layout, Value, join, replace
@@ -92,7 +92,7 @@ def _member(f: Frame, node: cst.Subscript, base: Value) -> Value:
         elements = base.elements if base.kind is Kind.MODULE else None  # `layers[:-1]`: modules of the same classes
         return f.op("read", node, replace(base, elements=elements), inputs=[base]).value
     if base.kind is Kind.MODULE:
-        return element_of(f, node, base)
+        return f.op("item", node, module_in(f, base), inputs=[base]).value
     return element_of(f, node, base) if base.defs or base.elements else UNKNOWN
 
 

@@ -82,12 +82,13 @@ def _handed_to_backward_elsewhere(store: Store) -> bool:
 
 def cost(value: Value) -> tuple[Severity, str]:
     """Severity and the bytes that keeping `value` holds, by what is known of its backward and its size."""
-    if not freed(value):
-        return Severity.ERROR, OWN if _forward_is_freed(value) else "every activation of its forward pass"
-    if whole_buffer(value) is not None:
+    walked = freed(value)
+    if walked and whole_buffer(value) is not None:
         return Severity.WARNING, BUFFER
-    if value.scalar is Fact.YES:
+    if value.scalar is Fact.YES and (walked or _forward_is_freed(value)):
         return Severity.HINT, "the nodes of its graph in host memory; its backward has freed the activations"
+    if not walked:
+        return Severity.ERROR, OWN if _forward_is_freed(value) else "every activation of its forward pass"
     if value.scalar is Fact.NO:
         return Severity.WARNING, "its own bytes on the device; its backward has freed the activations"
     return Severity.HINT, "its own bytes and the nodes of its graph; its backward has freed the activations"

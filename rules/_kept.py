@@ -43,6 +43,11 @@ class Verdict:
         return "the last iteration, through the next" if replaced(self.store) else "each iteration"
 
     @property
+    def held(self) -> str:
+        """What is kept: of a detached scalar it may be its storage alone."""
+        return "the autograd graph" if fact(self.store.value) is Fact.YES else "the storage of the loss"
+
+    @property
     def node(self) -> cst.CSTNode:
         """Where the finding stands."""
         return self.store.op.node

@@ -47,7 +47,7 @@ class GraphKeptInContainer(Rule):
             how = verdict.store.how
             if not self._is_ours(event, how):
                 continue
-            message = f"`{event.name}` keeps the autograd graph of {verdict.which}: {verdict.bytes}"
+            message = f"`{event.name}` keeps {verdict.held} of {verdict.which}: {verdict.bytes}"
             yield self.finding(
                 event, verdict.node, message, severity=verdict.severity, related=verdict.related, fix=verdict.fix
             )

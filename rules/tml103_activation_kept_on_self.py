@@ -52,7 +52,7 @@ class ActivationKeptOnSelf(Rule):
             severity = verdict.severity
             if severity is Severity.ERROR and how == "assign":
                 severity = Severity.WARNING  # one at a time: it does not grow
-            message = f"`{event.name}` keeps an intermediate with its autograd graph after the call: {verdict.bytes}"
+            message = f"`{event.name}` keeps an intermediate with {verdict.held} after the call: {verdict.bytes}"
             yield self.finding(
                 event, verdict.node, message, severity=severity, related=verdict.related, fix=verdict.fix
             )

@@ -42,7 +42,7 @@ class ActivationKeptGlobally(Rule):
         if event.kind != "global":
             return
         for verdict in verdicts(event):
-            message = f"`{event.name}` lives as long as the process and keeps an autograd graph: {verdict.bytes}"
+            message = f"`{event.name}` lives as long as the process and keeps {verdict.held}: {verdict.bytes}"
             yield self.finding(
                 event, verdict.node, message, severity=verdict.severity, related=verdict.related, fix=verdict.fix
             )

@@ -113,7 +113,7 @@ def bound_values(
     """The argument for each parameter of `info`, in order; None where the call gives none we can place."""
     given: dict[str, Argument] = {a.name: a for a in args if a.name not in (None, "*", "**")}
     plain = [a for a in args if a.name is None]
-    spread = any(a.name in ("*", "**") for a in args)
+    spread = [a for a in args if a.name in ("*", "**")]
     bound: list[Argument | None] = []
     for position, parameter in enumerate(info.parameters):
         if position == 0 and receiver is not None and info.owner is not None and "staticmethod" not in info.decorators:
@@ -124,7 +124,14 @@ def bound_values(
             bound.append(plain[0] if parameter.kind == "vararg" and plain else None)
         else:
             bound.append(given.get(parameter.name))
-    return [Argument("*", UNKNOWN, node) if b is None and spread else b for b in bound]
+    return [_one_of(spread) if b is None and spread else b for b in bound]
+
+
+def _one_of(spread: Sequence[Argument]) -> Argument:
+    """What `*args` or `**kwargs` may give to a parameter: nothing is known but where it comes from."""
+    defs = tuple(dict.fromkeys(op for a in spread for op in a.value.defs))
+    params = frozenset[int]().union(*(a.value.params for a in spread))
+    return Argument("*", replace(UNKNOWN, defs=defs, params=params), spread[-1].node)
 
 
 def receiver_node(node: cst.Call) -> cst.BaseExpression:

@@ -28,7 +28,7 @@ from torchmemlint.server.protocol import Translator
 from torchmemlint.source import Source, SourceError
 
 T = TypeVar("T")
-PAUSE = 0.02  # seconds after a change in which the next one replaces it
+PAUSE = 0.005  # seconds after a change in which the next one replaces it
 SETTINGS = ("pyproject.toml", "torchmemlint.toml", ".gitignore")
 
 

@@ -12,6 +12,7 @@ import libcst as cst
 
 from torchmemlint.flow.frame import Closure, Frame, dotted
 from torchmemlint.flow.graph import Argument, Sink
+from torchmemlint.flow.units import own_parameters
 from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, replace
 
 Invoke = Callable[[Frame, cst.Call, Value, list[Argument]], Value]
@@ -68,9 +69,8 @@ def unknown(f: Frame, node: cst.Call, args: Sequence[Argument], callee: Value | 
 
 def nested(f: Frame, node: cst.FunctionDef | cst.Lambda) -> Value:
     """A nested function: it keeps what its defaults hold, as long as it lives."""
-    params = node.params
-    optional = [p for p in (*params.posonly_params, *params.params, *params.kwonly_params) if p.default is not None]
-    defaults = {p.name.value: evaluate(f, p.default) for p in optional if p.default is not None}
+    parameters = own_parameters(node.params)
+    defaults = {p.name.value: evaluate(f, p.default) for p in parameters if p.default is not None}
     graph, deciding = f.derived(defaults.values())
     value = Value(kind=Kind.FUNCTION, graph=graph, params=deciding, const=node)
     op = f.op("function", node, value, inputs=defaults.values())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, link, proven
-from torchmemlint.flow.units import dotted
+from torchmemlint.flow.units import dotted, own_parameters
 from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, join, replace
 
 if TYPE_CHECKING:
@@ -68,14 +68,9 @@ class Closure:
     defaults: Mapping[str, Value]
     calls: int = 0
 
-    def parameters(self) -> tuple[cst.Param, ...]:
-        """Its parameters that have a place or a name of their own."""
-        params = self.node.params
-        return (*params.posonly_params, *params.params, *params.kwonly_params)
-
     def unset(self) -> dict[str, Value]:
         """What its parameters hold when it is called with nothing, by name; UNKNOWN where it must be given."""
-        return {p.name.value: self.defaults.get(p.name.value, UNKNOWN) for p in self.parameters()}
+        return {p.name.value: self.defaults.get(p.name.value, UNKNOWN) for p in own_parameters(self.node.params)}
 
 
 @dataclass(eq=False)

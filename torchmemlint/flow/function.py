@@ -15,6 +15,7 @@ from torchmemlint.flow.dispatch import run
 from torchmemlint.flow.frame import Frame, State
 from torchmemlint.flow.graph import Mode, Op, Sink, upstream
 from torchmemlint.flow.summary import Summary, summarise
+from torchmemlint.flow.units import own_parameters
 from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, replace
 
 HANDLERS = (calls, expressions, statements)
@@ -127,7 +128,7 @@ def _run_uncalled(frame: Frame, handed: dict[cst.CSTNode, tuple[Value, ...]]) ->
             closure.calls = 1
             frame.state.mode = Mode.ENTERED if mode is not Mode.OFF else mode
             values = {k: v if v.fact is not Fact.NO else UNKNOWN for k, v in closure.unset().items()}
-            for node, value in zip(closure.parameters(), handed.get(closure.node, ())):
+            for node, value in zip(own_parameters(closure.node.params), handed.get(closure.node, ())):
                 values[node.name.value] = frame.op("handed", node, value).value
             result = project_calls.run_nested(frame, closure, values)
             if result.defs:  # whoever calls it gets the result
@@ -161,4 +162,4 @@ def _parameters(
 
 def _parameter_nodes(params: cst.Parameters) -> list[cst.Param]:
     stars = [p for p in (params.star_arg, params.star_kwarg) if isinstance(p, cst.Param)]
-    return [*params.posonly_params, *params.params, *params.kwonly_params, *stars]
+    return [*own_parameters(params), *stars]

@@ -14,6 +14,7 @@ from torchmemlint.flow.graph import Mode, Op, Sink, Store, closure, fact
 from torchmemlint.flow.handed import runs_with_grad
 from torchmemlint.flow.hooks import REGISTERS, Registration, dropped, registering, registrations, value_of
 from torchmemlint.flow.keeping import holder_kind
+from torchmemlint.flow.units import own_parameters
 from torchmemlint.flow.values import Fact, Kind, Value
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def _operands(op: Op) -> list[Op]:
 
 def _within(node: cst.CSTNode, parameter: cst.CSTNode) -> bool:
     params = getattr(node, "params", None)
-    return params is not None and parameter in (*params.posonly_params, *params.params, *params.kwonly_params)
+    return params is not None and parameter in own_parameters(params)
 
 
 def _reduces(op: Op) -> bool:

@@ -32,6 +32,11 @@ def dotted(node: cst.CSTNode) -> str | None:
     return ".".join(reversed(parts))
 
 
+def own_parameters(params: cst.Parameters) -> tuple[cst.Param, ...]:
+    """The parameters that have a place or a name of their own, in order: all but `*args` and `**kwargs`."""
+    return (*params.posonly_params, *params.params, *params.kwonly_params)
+
+
 PREFIX = b"if 1:\n"
 KEPT = 1000  # parsed slices kept in memory
 

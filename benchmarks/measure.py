@@ -1,5 +1,5 @@
 """What the benchmarks share: CPU seconds, wall time and peak memory of a command; the command of a cold run; the Python
-files of a folder."""
+files of a folder; codes in a line."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,17 +63,22 @@ def check(jobs: int, *options: str) -> tuple[str, ...]:
     return sys.executable, "-m", "torchmemlint", "check", "--isolated", "--no-cache", "--jobs", str(jobs), *options
 
 
-def python_files(folder: Path) -> list[Path]:
-    """The .py files below a folder, those of caches and environments left out."""
+def python_files(folder: Path, *more: str) -> list[Path]:
+    """The .py files below a folder, and those with `more` endings; those of caches and environments left out."""
     if folder.is_file():
         return [folder]
     found = []
     for here, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name not in SKIPPED)
-        found += [Path(here, name) for name in sorted(names) if name.endswith(".py")]
+        found += [Path(here, name) for name in sorted(names) if name.endswith((".py", *more))]
     return found
 
 
 def lines(files: Iterable[Path]) -> int:
     """How many lines the files have together."""
     return sum(path.read_bytes().count(b"\n") for path in files if path.is_file())
+
+
+def listed(codes: Counter[str]) -> str:
+    """How often each code occurs, in a line."""
+    return " ".join(f"{code}:{number}" for code, number in sorted(codes.items())) or "none"

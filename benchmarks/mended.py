@@ -24,7 +24,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from measure import SKIPPED, lines
+from measure import lines, listed, python_files
 
 from torchmemlint import mend as mending
 from torchmemlint.config import Config
@@ -51,15 +51,12 @@ class Result:
 def copied(folder: Path, target: Path) -> dict[Path, bytes]:
     """Copy programs and notebooks; what they hold."""
     found = {}
-    for here, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name not in SKIPPED)
-        for name in sorted(names):
-            path = Path(here, name)
-            if path.suffix in (".py", ".ipynb") and path.is_file() and not path.is_symlink():
-                copy = target / path.relative_to(folder)
-                copy.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(path, copy)
-                found[copy] = copy.read_bytes()
+    for path in python_files(folder, ".ipynb"):
+        if path.is_file() and not path.is_symlink():
+            copy = target / path.relative_to(folder)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, copy)
+            found[copy] = copy.read_bytes()
     return found
 
 
@@ -198,10 +195,9 @@ def held_to_it(folder: Path, root: Path, arguments: argparse.Namespace) -> Resul
 
 def told(result: Result) -> str:
     """One line of the table."""
-    codes = " ".join(f"{code}:{number}" for code, number in sorted(result.codes.items())) or "none"
     return (
         f"{result.name:32} {result.files:5} files {result.lines:8} lines {result.cpu:7.1f} CPU-s "
-        f"{result.codes.total():4} fixes in {result.changed:3} files  {codes}"
+        f"{result.codes.total():4} fixes in {result.changed:3} files  {listed(result.codes)}"
     )
 
 

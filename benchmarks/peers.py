@@ -23,8 +23,10 @@ from pathlib import Path
 
 from measure import python_files
 
+from torchmemlint.dev import precision
+from torchmemlint.dev.examples import EXPECTED
+
 ROOT = Path(__file__).resolve().parent.parent
-MARK = re.compile(r"#\s*expect:")
 LINE = re.compile(r"^(?P<file>[^:\n]+?)[:@](?P<line>\d+):\d+:? (?P<code>\w+)", re.M)
 Found = tuple[str, int, str]  # file, line, code
 
@@ -94,7 +96,7 @@ def marked() -> set[tuple[str, int]]:
         (str(path.relative_to(ROOT)), number)
         for path in files
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
-        if MARK.search(line)
+        if EXPECTED.search(line)
     }
 
 
@@ -105,9 +107,6 @@ def lookalikes() -> list[str]:
 
 def argued() -> set[tuple[str, int]]:
     """The lines of docs/precision.toml whose finding is right, by owner+name/file."""
-    sys.path.insert(0, str(ROOT))
-    from torchmemlint.dev import precision
-
     data = precision.load(ROOT / precision.DATA)
     return {(f"{folder}/{file}", row) for (folder, file, row, _), a in data.keys().items() if a.verdict == "right"}
 

@@ -17,7 +17,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from measure import check, lines, python_files, timed
+from measure import check, lines, listed, python_files, timed
 
 
 @dataclass
@@ -84,10 +84,9 @@ def as_torch(folder: Path, target: Path) -> Path:
 
 def told(result: Swept) -> str:
     """One line of the table."""
-    codes = " ".join(f"{code}:{number}" for code, number in sorted(result.codes.items())) or "none"
     return (
         f"{result.folder.name:24} {result.files:6} files {result.lines:9} lines {result.cpu:8.1f} CPU-s "
-        f"{result.mebibytes:6.0f} MiB  exit {result.code}  {codes}"
+        f"{result.mebibytes:6.0f} MiB  exit {result.code}  {listed(result.codes)}"
     )
 
 

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import pytest
 import yaml
+from books import notebook
 from click.testing import CliRunner
 
 from torchmemlint.cli import main
@@ -81,15 +82,7 @@ def prepare(page: Path, folder: Path) -> None:
     (folder / "src").mkdir()
     (folder / "src" / "a.py").write_text("import torch\n", encoding="utf-8")
     if page.name == "ci.md":
-        cell: dict[str, object] = {
-            "cell_type": "code",
-            "source": KEPT,
-            "outputs": [],
-            "execution_count": None,
-            "metadata": {},
-        }
-        book = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
-        (folder / "analysis.ipynb").write_text(json.dumps(book), encoding="utf-8")
+        (folder / "analysis.ipynb").write_text(notebook(KEPT), encoding="utf-8")
 
 
 def bash(command: str, folder: Path, fresh: Fresh | None = None) -> subprocess.CompletedProcess[str]:

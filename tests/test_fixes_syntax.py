@@ -43,6 +43,16 @@ BODIES = {
 }
 
 
+def old(body: str, newline: str = "\n") -> str:
+    """The program with the call to fix, if this Python can parse it."""
+    text = program(body.replace("OLD", OLD)).replace("\n", newline)
+    try:
+        compile(text, "program.py", "exec")
+    except SyntaxError:
+        pytest.skip("newer than this Python")
+    return text
+
+
 def program(body: str) -> str:
     return HEAD + textwrap.indent(body, "    ", lambda line: bool(line.strip(" \n"))) + "\n"
 
@@ -50,22 +60,12 @@ def program(body: str) -> str:
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"], ids=["lf", "crlf", "cr"])
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_only_the_call_changes(body: str, newline: str) -> None:
-    text = program(body.replace("OLD", OLD)).replace("\n", newline)
-    try:
-        compile(text, "program.py", "exec")
-    except SyntaxError:
-        pytest.skip("newer than this Python")
-    fixed = fix_source(text, "program.py", Config(select=("TML304",)))
+    fixed = fix_source(old(body, newline), "program.py", Config(select=("TML304",)))
     assert fixed == program(body.replace("OLD", NEW)).replace("\n", newline)
 
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_all_fixes_leave_a_program(body: str) -> None:
-    text = program(body.replace("OLD", OLD))
-    try:
-        compile(text, "program.py", "exec")
-    except SyntaxError:
-        pytest.skip("newer than this Python")
-    fixed = fix_source(text, "program.py", Config(select=("ALL",)), unsafe=True)
+    fixed = fix_source(old(body), "program.py", Config(select=("ALL",)), unsafe=True)
     compile(fixed, "program.py", "exec")
     assert OLD not in fixed

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from benchmarking import script
+from books import notebook
 from lsp_client import Client
 
 from torchmemlint.api import check
@@ -58,15 +59,7 @@ def large(folder: Path) -> None:
     (odd / "windows.py").write_bytes(("\ufeff" + KEPT.replace("\n", "\r\n")).encode())
     (odd / "größe.py").write_text(KEPT.replace("losses.append(", "losses.append('😀' and "), encoding="utf-8")
     (odd / "broken.py").write_text(f"{KEPT}\ndef f(:\n", encoding="utf-8")
-    cell: dict[str, object] = {
-        "cell_type": "code",
-        "source": KEPT,
-        "outputs": [],
-        "execution_count": None,
-        "metadata": {},
-    }
-    book = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
-    (odd / "book.ipynb").write_text(json.dumps(book), encoding="utf-8")
+    (odd / "book.ipynb").write_text(notebook(KEPT), encoding="utf-8")
 
 
 @pytest.fixture(scope="module", params=[small, pytest.param(large, marks=pytest.mark.slow)], ids=["small", "large"])

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import sys
@@ -94,6 +93,8 @@ _KEYS: dict[str, Callable[[Any], Any]] = {
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """The question whether the known word most like `word` was meant, or an empty string."""
+    import difflib  # only mistakes need it
+
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
     return f"; did you mean `{close[0]}`?" if close else ""
 

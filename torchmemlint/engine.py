@@ -232,17 +232,22 @@ class Session:
                 result.extend(diagnostics)
         return result
 
+    @property
+    def _alone(self) -> bool:
+        """Are the files checked in this process?"""
+        return self.executor is None and self._own is None
+
     def _checker(self) -> FileChecker:
         from torchmemlint.flow.units import Slices
         from torchmemlint.index.project import ProjectIndex
 
-        alone = self.executor is None and self._own is None
-        if self._slices is None and alone:
+        if self._slices is None and self._alone:
             self._slices = Slices()
-        return FileChecker(ProjectIndex(self.indexes), self.config, self.texts, slices=self._slices if alone else None)
+        slices = self._slices if self._alone else None
+        return FileChecker(ProjectIndex(self.indexes), self.config, self.texts, slices=slices)
 
     def _checked(self, checker: FileChecker, paths: Sequence[str]) -> Iterator[list[Diagnostic]]:
-        if self.executor is None and self._own is None:
+        if self._alone:
             for done, path in enumerate(paths, 1):
                 yield checker.check(path)
                 self._tell("checking", done, len(paths))

@@ -22,18 +22,25 @@ class Detector(Base):
     def __init__(self):
         super().__init__()
         self.level = nn.Parameter(torch.zeros(2, 4))
-        self.encoder = nn.Linear(4, 4)
+        self.encoder, self.place = nn.Linear(4, 4), nn.Linear(4, 4)
 
     def prepare(self, features):
         flat, places = [], []
         for at, feature in enumerate(features):
             flat.append(feature)
-            places.append(feature + self.level[at].view(1, -1))
+            places.append(self.place(feature) + self.level[at].view(1, -1))
         inputs = dict(flat=torch.cat(flat), places=torch.cat(places))
         return inputs, dict(count=len(flat))
 
     def encode(self, flat, places):
         return self.encoder(flat + places)
+
+
+class Later(Detector):
+    def loss(self, features):
+        inputs, others = self.prepare(features)
+        encoded = self.encode(**inputs)
+        return encoded.pow(2).mean(), others["count"]
 
 
 def train(model, optimizer, batches):
@@ -49,6 +56,6 @@ def train(model, optimizer, batches):
 
 if __name__ == "__main__":
     torch.manual_seed(0)
-    net = Detector()
+    net = Later()
     sgd = torch.optim.SGD(net.parameters(), lr=0.1)
     print(train(net, sgd, [[torch.randn(3, 4), torch.randn(2, 4)]] * 3))

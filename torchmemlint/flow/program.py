@@ -70,6 +70,15 @@ class Program:
         """The function of the project that the operation calls."""
         return self.function(f"{op.target}|{op.callee}")
 
+    def is_abstract(self, info: FunctionInfo) -> bool:
+        """Is it a method whose body does nothing and that a subclass of the project has anew?"""
+        owner = self.project.owner(info)
+        if owner is None or not any(info.name in sub.methods for sub in self.project.subclasses(owner)):
+            return False
+        flow = self.flow(info)
+        body = flow.node.body if flow is not None else None
+        return isinstance(body, cst.BaseSuite) and all(map(_does_nothing, body.body))
+
     def class_(self, key: str | None) -> ClassInfo | None:
         """The class of that key."""
         info = self._infos.get(key or "")
@@ -298,3 +307,12 @@ class Program:
         owner = self.project.owner(info)
         bases = self.project.all_bases(owner) if owner is not None else ()
         return any(knowledge.framework_hook(base, info.name) == "returns_loss" for base in bases)
+
+
+def _does_nothing(statement: cst.CSTNode) -> bool:
+    """A docstring, `...`, `pass`, or a `raise` such as that of NotImplementedError."""
+    parts = statement.body if isinstance(statement, cst.SimpleStatementLine) else (statement,)
+    idle = [p.value if isinstance(p, cst.Expr) else p for p in parts]
+    return all(
+        isinstance(p, (cst.SimpleString, cst.ConcatenatedString, cst.Ellipsis, cst.Pass, cst.Raise)) for p in idle
+    )

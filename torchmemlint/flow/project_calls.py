@@ -34,12 +34,12 @@ def function(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> V
 
 def call_function(f: Frame, node: cst.Call, info: FunctionInfo, args: list[Argument], receiver: Value | None) -> Value:
     """Call a project function; with a receiver for a bound method."""
-    value = applied(f, node, info, args, receiver)
+    value = applied(f, node, info, args, receiver) if not f.program.is_abstract(info) else None
     return value if value is not None else _unsummarised(f, node, info, args, receiver)
 
 
 def _unsummarised(f: Frame, node: cst.Call, info: FunctionInfo, args: list[Argument], receiver: Value | None) -> Value:
-    """A project function without a summary (recursion): unknown, but known to be called here."""
+    """A project function without a summary (recursion, an abstract method): unknown, but known to be called here."""
     value = unknown(f, node, args, receiver)
     for op in value.defs:
         op.callee, op.target = info.id, info.path

@@ -26,21 +26,21 @@ python benchmarks/peers.py --bin DIR --corpus FOLDER > docs/comparison.toml
 Only torch-preflight aims at the same mistakes, among others. The other tools look for other things (deprecated calls,
 security, style, Python pitfalls): that they find little here is no fault of theirs. Use them beside torchmemlint.
 *Codes on memory* are those that the tool's own documentation explains by memory; what else it says of the same lines is
-counted apart."""
+counted apart. All counts are those of the measurement: fixtures, look-alikes and arguments change."""
 
 FIXTURES = """\
 ## Lines that cost memory
 
-The {lines} lines that the fixtures mark, each of whose costs `torchmemlint verify` has measured. They are
+The {lines} lines that the fixtures marked then, each of whose costs `torchmemlint verify` has measured. They are
 torchmemlint's own tests, so its figure is what the tests demand; the others' show how far the tools overlap. *In
-look-alikes*: findings by codes on memory in the {files} programs of `tests/lookalikes`, in which nothing is wrong; some
-of them were written because an earlier torchmemlint, or another tool, took them for mistakes."""
+look-alikes*: findings by codes on memory in the {files} programs that `tests/lookalikes` had then, in which nothing is
+wrong; some of them were written because an earlier torchmemlint, or another tool, took them for mistakes."""
 
 PUBLIC = """\
 ## Public code
 
-The {lines} lines of the findings in [Precision](precision.md) that were argued to be right. They are torchmemlint's own
-findings, so the table does not tell what it misses. The files with these lines are given alone, without the rest of
+The {lines} lines of the findings in [Precision](precision.md) that had been argued to be right. They are torchmemlint's
+own findings, so the table does not tell what it misses. The files with these lines are given alone, without the rest of
 their repositories; torchmemlint without its hints. *Elsewhere*: findings by codes on memory on other lines of these
 files, which nobody has judged except for torchmemlint's."""
 
@@ -89,8 +89,8 @@ def short(data: Row) -> str:
     versions = ", ".join(f"{tool['name']} {tool['version']}" for tool in others)
     return (
         f"Measured on {data['date']} with {versions}:\n\n"
-        f"- of the {first['fixtures']['lines']} lines that the fixtures mark, each proven by `verify` to cost memory, "
-        f"{_named(others, 'fixtures')};\n"
+        f"- of the {first['fixtures']['lines']} lines that the fixtures marked then, each proven by `verify` to cost "
+        f"memory, {_named(others, 'fixtures')};\n"
         f"- of the {first['public']['lines']} lines of public code whose findings were argued to be right, "
         f"{_named(others, 'public')}."
     )

@@ -12,7 +12,7 @@ from torchmemlint.flow.emptied import emptying_functions
 from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.graph import Op, Store
 from torchmemlint.flow.lean import walk
-from torchmemlint.flow.values import Fact, Kind, Value
+from torchmemlint.flow.values import Fact, Kind, Value, known_members
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
@@ -97,8 +97,7 @@ def _parameters(flow: FunctionFlow, kind: Kind, bound: bool) -> tuple[str, ...]:
 def _returned(value: Value) -> Kind | None:
     if value.kind in (Kind.TENSOR, Kind.MODULE):
         return value.kind
-    members = value.elements.values() if isinstance(value.elements, dict) else value.elements or ()
-    kinds = [_returned(m) for m in members]
+    kinds = [_returned(m) for m in known_members(value)]
     return next((k for k in kinds if k is not None), None)
 
 
@@ -139,8 +138,7 @@ def _key(store: Store) -> cst.BaseExpression | None:
 def _is_tensor(value: Value) -> bool:
     if value.device == "cpu":
         return False
-    members = value.elements.values() if isinstance(value.elements, dict) else value.elements or ()
-    return value.kind is Kind.TENSOR or value.kind is Kind.CONTAINER and any(map(_is_tensor, members))
+    return value.kind is Kind.TENSOR or value.kind is Kind.CONTAINER and any(map(_is_tensor, known_members(value)))
 
 
 def _asked(flow: FunctionFlow, path: str) -> bool:

@@ -14,7 +14,7 @@ from torchmemlint.flow.flagged import by_default
 from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, closure, fact
 from torchmemlint.flow.keeping import holder_kind, outlives
 from torchmemlint.flow.lifetimes import applied_flow, callee_forwards
-from torchmemlint.flow.values import Fact, Kind, Value
+from torchmemlint.flow.values import Fact, Kind, Value, known_members
 from torchmemlint.flow.weights import REDUCING
 
 if TYPE_CHECKING:
@@ -102,8 +102,7 @@ def stays(flow: FunctionFlow, value: Value, loops: tuple[int, ...] = (), depth: 
 
 def _holds(flow: FunctionFlow, value: Value, loops: tuple[int, ...], depth: int) -> bool:
     """Does a member stay: one that is known, or one that a called function returned?"""
-    known = value.elements if isinstance(value.elements, tuple) else (value.elements or {}).values()
-    if any(stays(flow, member, loops, depth) for member in known):
+    if any(stays(flow, member, loops, depth) for member in known_members(value)):
         return True
     calls = (op for op in value.defs if op.name == "call" and _inside(op, loops))
     called = (inner for op in calls if (inner := applied_flow(flow, op)) is not None)
@@ -177,10 +176,14 @@ def _where(flow: FunctionFlow, path: str, holder: Argument | None) -> str:
     return f"{owner}.{attribute}" if owner and attribute else path
 
 
+def _readers(holder: Op) -> list[Op]:
+    """What uses the holder, besides names and what is put into it."""
+    stores = {store.op for store in holder.stores}
+    return [u for u in holder.uses if u.name not in ("bind", "del") and u not in stores]
+
+
 def _end(flow: FunctionFlow, holder: Op) -> End:
-    stores = {s.op for s in holder.stores}
-    readers = [u for u in holder.uses if u.name not in ("bind", "del") and u not in stores]
-    readers = [u for u in readers if u.uses or not u.name.startswith("literal.")]  # `a, b = [], []`
+    readers = [u for u in _readers(holder) if u.uses or not u.name.startswith("literal.")]  # `a, b = [], []`
     if readers and all(_takes_last(u) for u in readers):
         return End.LAST
     if by_default(flow, readers) is not None:
@@ -208,15 +211,14 @@ def _becomes(flow: FunctionFlow, readers: Iterable[Op], depth: int) -> End:
 def mixed(flow: FunctionFlow, holder: Op) -> bool:
     """Is something that may live on the device computed with what is read from the holder? What is put into it can't be
     moved to the CPU then."""
-    stores = {store.op for store in holder.stores}
-    return _mixed(flow, [u for u in holder.uses if u.name not in ("bind", "del") and u not in stores], 3)
+    return _mixed(flow, _readers(holder), 3)
 
 
 def _mixed(flow: FunctionFlow, readers: Iterable[Op], depth: int) -> bool:
     reached = set(closure(readers, lambda o: () if _on_host(o.value) or o.sunk & OVER else o.uses))
     if any(o.name in ("module", "?call", "call", "construct") and not o.sunk & OVER for o in reached):
         return True
-    if any(map(_device_operand, reached, [reached] * len(reached))):
+    if any(_device_operand(o, reached) for o in reached):
         return True
     if all(Sink.RETURNED not in o.sunk for o in reached):
         return False

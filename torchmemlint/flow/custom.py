@@ -13,7 +13,7 @@ from torchmemlint import knowledge
 from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.graph import Op, Store, closure
 from torchmemlint.flow.lean import walk
-from torchmemlint.flow.values import Kind, Value
+from torchmemlint.flow.values import Kind, Value, known_members
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
@@ -144,9 +144,7 @@ def _parts(value: Value) -> list[Value]:
     """The known members of a tuple, list or dict, and what an object of the project is made of."""
     if value.kind is Kind.INSTANCE:
         return [a.value for op in value.defs if op.name == "construct" for a in op.arguments]
-    if value.kind is not Kind.CONTAINER or value.elements is None:
-        return []
-    return list(value.elements.values() if isinstance(value.elements, dict) else value.elements)
+    return list(known_members(value)) if value.kind is Kind.CONTAINER else []
 
 
 def _makers(value: Value) -> Iterator[Op]:

@@ -12,7 +12,7 @@ from torchmemlint.flow.dispatch import invoke, unknown
 from torchmemlint.flow.frame import Frame
 from torchmemlint.flow.graph import Argument, Sink
 from torchmemlint.flow.holders import element_of
-from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Layout, Value, replace
+from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Layout, Value, known_members, replace
 from torchmemlint.knowledge.diagnostics import diagnostic
 
 Args = list[Argument]
@@ -107,9 +107,8 @@ def _modules_in(value: Value) -> list[Value]:
     if value.kind is Kind.MODULE:
         return [value]
     if value.kind is Kind.CONTAINER:
-        members = value.elements if isinstance(value.elements, tuple) else tuple((value.elements or {}).values())
         stored = [s.value for op in value.defs for s in op.stores]
-        return [m for m in (*members, *stored) if m.kind is Kind.MODULE]
+        return [m for m in (*known_members(value), *stored) if m.kind is Kind.MODULE]
     return []
 
 

@@ -9,7 +9,7 @@ import libcst as cst
 from torchmemlint import knowledge
 from torchmemlint.flow.frame import Frame, dotted
 from torchmemlint.flow.graph import Argument, Op, Sink
-from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Layout, Value, join, replace
+from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Layout, Value, join, known_members, replace
 
 
 def literal(f: Frame, node: cst.BaseExpression, name: str, members: Sequence[tuple[cst.CSTNode, Value]]) -> Value:
@@ -112,14 +112,8 @@ def _holds_containers(container: Value) -> bool:
 
 def members_of(container: Value) -> list[Value]:
     """The known members of a container: those it was made with, and those stored since."""
-    if isinstance(container.elements, tuple):
-        members = list(container.elements)
-    elif isinstance(container.elements, dict):
-        members = list(container.elements.values())
-    else:
-        members = []
     stored = [s.value for op in container.defs for s in op.stores if s.how != "extend" and not s.nested]
-    return members + stored
+    return [*known_members(container), *stored]
 
 
 def extend(

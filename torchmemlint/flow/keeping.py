@@ -12,7 +12,7 @@ from torchmemlint.flow.cycles import carries
 from torchmemlint.flow.events import HolderClosed
 from torchmemlint.flow.graph import ARITHMETIC, Argument, Op, Sink, Store, closure, fact, freed, sinks
 from torchmemlint.flow.handed import handed, runs_with_grad
-from torchmemlint.flow.values import Fact, Kind, Value
+from torchmemlint.flow.values import Fact, Kind, Value, known_members
 from torchmemlint.index.marks import COLLECTS, KEEPERS
 
 if TYPE_CHECKING:
@@ -246,15 +246,11 @@ def _member_sinks(flow: FunctionFlow, holder: Op, stores: Sequence[Store]) -> fr
     found: set[Sink] = set()
     for store in stores:
         inner = store.op.loops
-        makers = {op for value in (store.value, *_members(store.value)) for op in value.defs}
+        makers = {op for value in (store.value, *known_members(store.value)) for op in value.defs}
         for user in {u for maker in makers for u in maker.uses}:
             if user.order > store.op.order and user.loops[: len(inner)] != inner:
                 found |= user.sunk | flow.program.callers.sinks(flow, user)
     return frozenset(found)
-
-
-def _members(value: Value) -> Sequence[Value]:
-    return tuple(value.elements.values()) if isinstance(value.elements, dict) else value.elements or ()
 
 
 def _given_sinks(flow: FunctionFlow, parameter: Op) -> frozenset[Sink]:

@@ -209,12 +209,8 @@ def _result(f: Frame, summary: Summary, value: Value, bound: list[Argument | Non
             graph, params = graph.either(own), params | operand.params
         if f.state.mode is Mode.UNKNOWN:
             graph = min(graph, Fact.MAYBE)
-    elements = value.elements
-    if isinstance(elements, tuple):
-        elements = tuple(_result(f, summary, e, bound) for e in elements)
-    elif isinstance(elements, dict):
-        elements = {k: _result(f, summary, e, bound) for k, e in elements.items()}
-    return replace(value, graph=graph, params=params, elements=elements, defs=(), shares=())
+    made = mapped(value, lambda e: _result(f, summary, e, bound))
+    return replace(made, graph=graph, params=params, defs=(), shares=())
 
 
 def _effects(f: Frame, summary: Summary, bound: list[Argument | None], receiver: Value | None) -> None:

@@ -95,6 +95,11 @@ def replace(value: Value, **changes: Any) -> Value:
     return new
 
 
+def known_members(value: Value) -> tuple[Value, ...]:
+    """The members that a tuple, list or dict was made with, as far as they are known."""
+    return tuple(value.elements.values()) if isinstance(value.elements, dict) else value.elements or ()
+
+
 def mapped(value: Value, change: Callable[[Value], Value]) -> Value:
     """The value with each of its known members changed."""
     if isinstance(value.elements, tuple):

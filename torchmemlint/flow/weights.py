@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from torchmemlint.flow.graph import Op, Sink, closure, fact
-from torchmemlint.flow.values import Fact, Kind, Value, replace
+from torchmemlint.flow.values import Fact, Kind, Value, known_members, replace
 
 LIGHT_KINDS = frozenset({Kind.HOST, Kind.FUNCTION, Kind.CLASS, Kind.EXTERNAL})
 HOLDING = frozenset({"comprehension", "store", "bind", "parameters", "state_dict"})  # the result holds its operands
@@ -87,8 +87,8 @@ def _copies_weights(op: Op) -> bool:
 
 def _only_scalars(value: Value) -> bool:
     """A tuple or dict of numbers and single elements."""
-    members = tuple(value.elements.values()) if isinstance(value.elements, dict) else value.elements
-    return bool(members) and all(m.kind is Kind.HOST or m.scalar is Fact.YES for m in members or ())
+    members = known_members(value)
+    return bool(members) and all(m.kind is Kind.HOST or m.scalar is Fact.YES for m in members)
 
 
 def _from_forward(value: Value) -> bool:

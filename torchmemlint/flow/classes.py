@@ -74,9 +74,7 @@ class Classes:
         """Does a method of the class, or of its bases, call what only modules have on the attribute? Read off the text:
         to interpret the methods would ask for this attribute again."""
         for owner in self.program.project.mro(info):
-            functions = self.program.project.files[owner.path].functions
-            methods = [functions[m] for m in owner.methods.values() if m in functions]
-            for method in methods:
+            for method in self.program.project.methods(owner):
                 if name in method.words and method.parameters and not method.words.isdisjoint(MODULE_METHODS):
                     own = rf"\b{method.parameters[0].name}\.{name}\.({'|'.join(sorted(MODULE_METHODS))})\("
                     if re.search(own.encode(), self._text(method)):
@@ -109,9 +107,7 @@ class Classes:
         """Methods that may assign the attribute, `__init__` first, the class's own before its bases'."""
         count = 0
         for owner in self.program.project.mro(info):
-            functions = self.program.project.files[owner.path].functions
-            methods = [functions[m] for m in owner.methods.values() if m in functions and name in functions[m].words]
-            methods = [m for m in methods if self._may_assign(m, name)]
+            methods = [m for m in self.program.project.methods(owner) if name in m.words and self._may_assign(m, name)]
             for method in sorted(methods, key=lambda m: (m.name != "__init__", m.line)):
                 count += 1
                 if count > ASSIGNING_METHODS:
@@ -168,10 +164,10 @@ class Classes:
     def _is_called(self, method: FunctionInfo, name: str) -> bool:
         """Does a method of the class call what the attribute holds? With one use that optimizers have as well, as
         `state_dict`, it is a module."""
-        owner = self.program.project.owner(method)
-        functions = self.program.project.files[method.path].functions
-        methods = [functions[m] for m in owner.methods.values() if m in functions] if owner is not None else []
-        return any(name in m.words and CALLS + name in self.program.project.marks(m) for m in methods)
+        project = self.program.project
+        owner = project.owner(method)
+        methods = project.methods(owner) if owner is not None else ()
+        return any(name in m.words and CALLS + name in project.marks(m) for m in methods)
 
     def _settled(self, method: FunctionInfo, value: Value, stores: list[Store]) -> Value:
         """A parameter stored on the object: what the constructors' callers pass."""

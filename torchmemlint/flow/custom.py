@@ -209,7 +209,5 @@ def other_methods(*flows: FunctionFlow) -> list[FunctionInfo]:
     """The methods of the class of these functions other than they."""
     project = flows[0].program.project
     owner = project.owner(flows[0].info)
-    functions = project.files[flows[0].info.path].functions
-    ids = owner.methods.values() if owner is not None else ()
     mine = {flow.info.id for flow in flows}
-    return [functions[m] for m in ids if m in functions and m not in mine]
+    return [m for m in project.methods(owner) if m.id not in mine] if owner is not None else []

@@ -184,11 +184,7 @@ def _sliced_attribute(flow: FunctionFlow, op: Op) -> Op | None:
 
 
 def _methods(program: Program, owner: ClassInfo) -> Iterator[FunctionFlow]:
-    functions = program.project.files[owner.path].functions
-    for key in owner.methods.values():
-        flow = program.flow(functions[key]) if key in functions else None
-        if flow is not None:
-            yield flow
+    return (flow for method in program.project.methods(owner) if (flow := program.flow(method)) is not None)
 
 
 def _serves(flow: FunctionFlow) -> bool:

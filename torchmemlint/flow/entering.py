@@ -54,8 +54,7 @@ def _calls(flow: FunctionFlow) -> list[CallSite]:
         host = program.project.owner(maker)
         if host is None or host.id == owner.id:
             continue
-        functions = program.project.files[host.path].functions
-        for other in (program.flow(functions[m]) for m in host.methods.values() if m in functions):
+        for other in map(program.flow, program.project.methods(host)):
             if other is not None:
                 calls = (op for op in other.named("call") if op.callee == info.id and op.target == info.path)
                 found += [CallSite(other, op) for op in calls]

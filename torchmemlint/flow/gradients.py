@@ -183,9 +183,8 @@ def optimizers_in_reach(flow: FunctionFlow) -> Iterator[Owned]:
         return
     owner = flow.program.project.owner(flow.info)
     if owner is not None:
-        functions = flow.program.project.files[owner.path].functions
-        for key in owner.methods.values():
-            inner = flow.program.flow(functions[key]) if key in functions else None
+        for method in flow.program.project.methods(owner):
+            inner = flow.program.flow(method)
             yield from optimizers(inner) if inner is not None else ()
         return
     for site in flow.program.callers.sites(flow.info).calls:

@@ -65,8 +65,7 @@ def checkpointed(flow: FunctionFlow) -> bool:
     if any(project.mentions(word) for word in SWITCHES):
         return True
     owner = project.owner(flow.info)
-    functions = project.files[flow.info.path].functions
-    methods = [functions[key] for key in owner.methods.values() if key in functions] if owner is not None else []
+    methods = project.methods(owner) if owner is not None else ()
     return any("checkpoint" in info.words for info in (flow.info, *methods))
 
 

@@ -173,6 +173,11 @@ class ProjectIndex:
                 return self.files[info.path].functions.get(info.methods[name])
         return None
 
+    def methods(self, owner: ClassInfo) -> list[FunctionInfo]:
+        """The methods that the class itself defines."""
+        functions = self.files[owner.path].functions
+        return [functions[key] for key in owner.methods.values() if key in functions]
+
     def definitions(self, name: str, path: str) -> int:
         """How many classes define a method of this name in the files that imports link with this one?"""
         if self._definitions is None:

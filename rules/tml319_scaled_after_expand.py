@@ -10,7 +10,19 @@ from torchmemlint.flow.attention import TURNS
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.graph import Op, closure
 from torchmemlint.flow.layout import EXPANDING, index_kind, units
-from torchmemlint.flow.patterns import bare, dimension, input_of, is_module, maker, nodes, only_reader, operands, sign
+from torchmemlint.flow.patterns import (
+    bare,
+    dimension,
+    input_of,
+    is_module,
+    maker,
+    nodes,
+    only_reader,
+    operands,
+    sign,
+    through,
+    upstream_within,
+)
 from torchmemlint.flow.scalars import scalar_like
 from torchmemlint.flow.values import Kind, Value
 from torchmemlint.index.marks import SLICES
@@ -21,6 +33,7 @@ if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
 
 FACTORS = frozenset({"*", "/"})
+VIEWS = frozenset({"view", "reshape", "unsqueeze", "squeeze"})
 UNARY = frozenset({"sqrt", "float", "to", "exp", "log", "rsqrt"})
 
 
@@ -133,26 +146,19 @@ def _scaled_product(flow: FunctionFlow, product: Op) -> Op | None:
     """The multiplication by a number that alone reads a product of all pairs, through views; None where a softmax
     follows: that is attention."""
     turned = [v for v in operands(product) if (made := maker(v)) is not None and bare(made) in TURNS]
-    current: Op | None = product
-    while current is not None and (current is product or bare(current) in ("view", "reshape", "unsqueeze", "squeeze")):
-        current = only_reader(current)
+    current = only_reader(through(product, VIEWS))
     if len(turned) != 1 or current is None or sign(current) not in FACTORS or isinstance(current.node, cst.AugAssign):
         return None
-    others = [(v, n) for v, n in zip(operands(current), nodes(current)) if product not in closure(v.defs, _views)]
+    others = [(v, n) for v, n in zip(operands(current), nodes(current)) if product not in upstream_within(v, VIEWS)]
     if len(others) != 1 or not (scalar_like(flow, *others[0]) or _of_number(others[0][0])):
         return None
     after = closure([current], lambda o: o.uses if o.name != "torch.cross_entropy" else (), 30)
     return None if any(bare(o) == "softmax" or is_module(o, "Softmax") for o in after) else current
 
 
-def _views(op: Op) -> list[Op]:
-    return op.inputs if bare(op) in ("view", "reshape", "unsqueeze", "squeeze") else []
-
-
 def _of_number(value: Value) -> bool:
     """Is it a tensor made of a Python number, as `torch.sqrt(torch.tensor(dim).float())`?"""
-    made = list(closure(value.defs, lambda o: o.inputs if bare(o) in UNARY else ()))
-    roots = [op for op in made if bare(op) not in UNARY]
+    roots = [op for op in upstream_within(value, UNARY) if bare(op) not in UNARY]
     return bool(roots) and all(
         bare(op) == "tensor" and op.arguments and op.arguments[0].value.kind is Kind.HOST for op in roots
     )

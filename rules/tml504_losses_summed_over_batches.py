@@ -65,9 +65,7 @@ class LossesSummedOverBatches(Rule):
             "the activations of every iteration's forward stay alive until one backward walks the sum of their losses: "
             "backpropagate each loss in its iteration"
         )
-        taken = {
-            op.node for op in event.function.named("torch.autograd.grad")
-        }  # gradients that are then summed by hand
+        taken = {op.node for op in event.function.named("torch.autograd.grad")}  # gradients, then summed by hand
         sure = found.over == "batches" and found.backward.node not in taken
         severity = self.severity if sure else Severity.HINT
         return self.finding(event, found.place.node, message, severity=severity, related=related)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from torchmemlint.flow.classes import loads
 from torchmemlint.flow.devices import named
 from torchmemlint.flow.exceptions import works
-from torchmemlint.flow.graph import Op, closure
+from torchmemlint.flow.graph import Argument, Op, closure
 from torchmemlint.flow.liveness import liveness
 from torchmemlint.flow.values import Kind, Value
 
@@ -65,10 +65,11 @@ def loaded(op: Op) -> Loaded:
 def read_by_helper(flow: FunctionFlow, call: Op) -> Loaded | None:
     """The checkpoint that a call of the project's own reader gives: a function that only reads a file and returns what
     it holds."""
-    info, load = flow.program.called(call), loaded(call)
-    if info is None or not load.restores or info.words.isdisjoint(READERS):
+    info = flow.program.called(call)
+    if info is None or info.words.isdisjoint(READERS):
         return None
-    inner = flow.program.flow(info)
+    load = loaded(call)
+    inner = flow.program.flow(info) if load.restores else None
     if inner is None or inner is flow:
         return None
     reads = [loaded(op) for op in inner.named("torch.load")]
@@ -87,7 +88,7 @@ def _as_called(flow: FunctionFlow, info: FunctionInfo, call: Op, read: Loaded) -
     passed = bound[position] if position < len(bound) else None
     if passed is None:
         return read.destination
-    return SAVED if passed.value.kind is Kind.HOST and _none(passed.node) else named(passed)
+    return _mapped(passed)
 
 
 def carries(op: Op) -> bool:
@@ -126,11 +127,13 @@ def destination(op: Op) -> str | None:
         return None
     if given is None:
         return SAVED
-    return SAVED if given.value.kind is Kind.HOST and _none(given.node) else named(given)
+    return _mapped(given)
 
 
-def _none(node: object) -> bool:
-    return getattr(node, "value", None) == "None"
+def _mapped(location: Argument) -> str | None:
+    """Where a `map_location` puts the tensors; None says that they come back where they were saved from."""
+    none = location.value.kind is Kind.HOST and getattr(location.node, "value", None) == "None"
+    return SAVED if none else named(location)
 
 
 def work_after(flow: FunctionFlow, load: Loaded) -> Iterator[Op]:

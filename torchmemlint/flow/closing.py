@@ -47,18 +47,24 @@ def events(flow: FunctionFlow, wanted: Collection[type[Event]] = ALL) -> Iterato
 
 
 def _forward(flow: FunctionFlow, op: Op) -> Iterator[ForwardClosed]:
-    if fact(op.value) is Fact.NO or op.mode is Mode.OFF or turned_into_numpy(flow, op):
+    if fact(op.value) is Fact.NO or op.mode is Mode.OFF:
         return
     if op.name == "module":
-        if op.receiver is not None and op.receiver.trainable is not Fact.NO:
-            yield ForwardClosed(flow, op, _evaluates(flow, op, op.path))
-    elif (
-        (id(op.node), "module") not in flow.frame.table
-        and op.value.graph is Fact.YES
-        and not _frozen_at(flow, op)
-        and any(_evaluates(flow, op, path) for path in _modules_of(flow, op))
-    ):
-        yield ForwardClosed(flow, op, True)
+        recorded = op.receiver is not None and op.receiver.trainable is not Fact.NO
+    else:
+        recorded = _evaluated_by(flow, op)
+    if recorded and not turned_into_numpy(flow, op):
+        yield ForwardClosed(flow, op, op.name != "module" or _evaluates(flow, op, op.path))
+
+
+def _evaluated_by(flow: FunctionFlow, call: Op) -> bool:
+    """Does a call of a project function run a module in eval mode with grad on?"""
+    return (
+        (id(call.node), "module") not in flow.frame.table
+        and call.value.graph is Fact.YES
+        and not _frozen_at(flow, call)
+        and any(_evaluates(flow, call, path) for path in _modules_of(flow, call))
+    )
 
 
 def _frozen(flow: FunctionFlow) -> bool:
@@ -124,8 +130,7 @@ def _made_in_eval(flow: FunctionFlow, path: str | None) -> bool:
     made = flow.program.flow(init) if init is not None and "eval" in init.words else None
     if owner is None or made is None or path is None:
         return False
-    functions = project.files[owner.path].functions
-    if any(not functions[m].words.isdisjoint({"backward", "train"}) for m in owner.methods.values() if m in functions):
+    if any(not method.words.isdisjoint({"backward", "train"}) for method in project.methods(owner)):
         return False
     attribute = ".".join(path.split(".")[:2])
     return any(attribute in (op.path, *(u.path for u in op.uses if u.name == "store")) for op in made.named("eval"))

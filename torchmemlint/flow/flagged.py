@@ -38,8 +38,8 @@ def left_out(flow: FunctionFlow) -> tuple[Op, CallSite] | None:
     if not backs or not flow.info.name or flow.program.returns_loss(flow.info):
         return None
     tests = [list(_tests(flow, op)) for op in backs]
-    forward = _forward(flow, backs)
-    if forward is None or not all(tests) or _behind_test(flow, forward, tests):
+    forward = _forward(flow, backs) if all(tests) else None
+    if forward is None or _behind_test(flow, forward, tests):
         return None
     for site in flow.program.callers.sites(flow.info).calls:
         given = _arguments(flow, site)

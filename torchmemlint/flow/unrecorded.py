@@ -18,8 +18,10 @@ def turned_into_numpy(flow: FunctionFlow, op: Op, depth: int = DEPTH) -> bool:
     reached = set(downstream(op))
     if any(o.name == "torch.numpy" for o in reached):
         return True
+    if not depth:
+        return False
     given = [c for c in flow.named("call") if any(not reached.isdisjoint(a.value.defs) for a in c.arguments)]
-    return depth > 0 and any(_in_callee(flow, call, reached, depth - 1) for call in given)
+    return any(_in_callee(flow, call, reached, depth - 1) for call in given)
 
 
 def _in_callee(flow: FunctionFlow, call: Op, carried: set[Op], depth: int) -> bool:

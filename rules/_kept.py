@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchmemlint.findings import Place, Severity
 from torchmemlint.fixes import Plan, call_method, combine
+from torchmemlint.flow.classes import loads
 from torchmemlint.flow.collecting import mixed
 from torchmemlint.flow.events import HolderClosed
 from torchmemlint.flow.frame import dotted
@@ -121,9 +122,8 @@ def _computed_with(event: HolderClosed, store: Store) -> bool:
     program, path = event.function.program, event.function.info.path
     attribute = event.name.rpartition(".")[2]
     flows = [program.flow(reader) for reader in program.project.attribute_readers(attribute, path)]
-    loads = [op for flow in flows if flow is not None for op in flow.named("load") if op.path is not None]
-    readers = [user for op in loads if (op.path or "").rpartition(".")[2] == attribute for user in op.consumers]
-    return any(user.name not in TO_HOST for user in readers)
+    read = [op for flow in flows if flow is not None for op in loads(flow, attribute)]
+    return any(user.name not in TO_HOST for op in read for user in op.consumers)
 
 
 def mend(store: Store, *, safe: bool, moved: bool) -> Plan | None:

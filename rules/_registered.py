@@ -23,10 +23,10 @@ def registered(flow: FunctionFlow, op: Op) -> Plan | None:
     """Register what `op` makes as a buffer of its class and read it in the forward; None where the class shows too
     little, or where the constant is written."""
     whole = _whole(op)
-    if not flow.info.parameters or whole.unit is not flow.unit:
+    if not flow.info.parameters or whole.unit is not flow.unit or overwritten(whole.value):
         return None
     place = constructor(flow)
-    if place is None or overwritten(whole.value):
+    if place is None:
         return None
     text = constant(flow.unit.text(whole.node), place)
     name = free_name(whole, place.names)

@@ -63,17 +63,18 @@ class ContiguousCopiesView(Rule):
             return
         if op.receiver.layout is not Layout.STRIDED or overwritten(op.receiver):
             return
-        shown = event.function.unit.text(op.receiver_node) if op.receiver_node is not None else "the view"
         found = reading(event.function, op, stop=FLATTENING, through=CONVERTING)
-        if found.escapes or not found.readers or explained(op):
+        if found.escapes or not found.readers:
             return
-        if all(map(_into_cross_entropy, found.ops)):
+        logits = all(map(_into_cross_entropy, found.ops))
+        severity = _severity(op, found) if not logits else Severity.WARNING
+        if severity is None or explained(op):
+            return
+        shown = event.function.unit.text(op.receiver_node) if op.receiver_node is not None else "the view"
+        if logits:
             message = f"one more copy of `{shown}`: shift the labels instead of the logits, which stay as they are"
             training = runs_with_grad(event.function, op)
-            yield self.finding(event, op.node, message, severity=Severity.HINT if training else Severity.WARNING)
-            return
-        severity = _severity(op, found)
-        if severity is None:
+            yield self.finding(event, op.node, message, severity=Severity.HINT if training else severity)
             return
         message = f"one more copy of `{shown}`: every operator that reads it takes strided tensors"
         reason = "results may have other strides or round differently"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchmemlint import knowledge
+from torchmemlint.flow.classes import loads
 from torchmemlint.flow.graph import Argument, Mode, Op, Sink, downstream, sinks
 from torchmemlint.flow.project_calls import bound_values
 from torchmemlint.flow.summary import plain
@@ -242,10 +243,9 @@ class Callers:
             if flow is None:
                 found.add(Sink.UNKNOWN_CALL)
                 continue
-            for op in flow.named("load"):
-                if op.path is not None and op.path.rpartition(".")[2] == attribute:
-                    ends = self.sinks(flow, op) - self._own_stores(op)
-                    found |= self.far_sinks(flow, op) if Sink.ATTRIBUTE in ends else ends
+            for op in loads(flow, attribute):
+                ends = self.sinks(flow, op) - self._own_stores(op)
+                found |= self.far_sinks(flow, op) if Sink.ATTRIBUTE in ends else ends
         return frozenset(found)
 
     @staticmethod

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
 
 BUILTINS = frozenset({"float", "int", "max", "min", "len"})
+OTHER = (ast.Lambda, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr, ast.Starred)
 TAKEN = frozenset(
     """
     apply bfloat16 bool buffers children compile cpu cuda double eval extra_repr float forward half ipu load_state_dict
@@ -117,7 +118,7 @@ def constant(text: str, place: Constructor) -> str | None:
     """The expression as the constructor can write it: without a device that only the forward knows; None where it needs
     more than literals, imports and attributes."""
     try:
-        tree = ast.parse(f"(\n{text}\n)", mode="eval")
+        tree = _parsed(text)
     except SyntaxError:
         return None
     dropped = False
@@ -127,32 +128,33 @@ def constant(text: str, place: Constructor) -> str | None:
         call.keywords = kept
         if any(k.arg in (None, "out", "requires_grad") for k in kept):
             return None
-    if not _plain(tree.body, place) or "#" in text or dropped and "\n" in text:
+    if not _plain(tree, place) or "#" in text or dropped and "\n" in text:
         return None
     return ast.unparse(tree) if dropped else text
 
 
+def _parsed(text: str) -> ast.expr:
+    return ast.parse(f"(\n{text}\n)", mode="eval").body
+
+
 def _plain(node: ast.expr, place: Constructor) -> bool:
     """Is it made of literals, imports and attributes of self that the constructor alone sets?"""
-    own = 0
-    for part in ast.walk(node):
-        if isinstance(part, ast.Attribute) and _name_of(part.value) == place.own:
-            own += 1
-            if place.stores.get(part.attr) != 1:
-                return False
-        elif isinstance(part, (ast.Lambda, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr, ast.Starred)):
-            return False
+    own = _attributes(node, place)
+    if any(place.stores[attribute] != 1 for attribute in own) or any(isinstance(p, OTHER) for p in ast.walk(node)):
+        return False
     names = [part.id for part in ast.walk(node) if isinstance(part, ast.Name)]
-    return names.count(place.own) == own and set(names) <= {place.own} | place.free | BUILTINS
+    return names.count(place.own) == len(own) and set(names) <= {place.own} | place.free | BUILTINS
+
+
+def _attributes(node: ast.expr, place: Constructor) -> list[str]:
+    """The attributes of self that an expression reads, each as often as it does."""
+    parts = (part for part in ast.walk(node) if isinstance(part, ast.Attribute))
+    return [part.attr for part in parts if _name_of(part.value) == place.own]
 
 
 def behind(place: Constructor, text: str) -> cst.CSTNode | None:
     """The statement of the constructor after which all that the text reads is there."""
-    wanted = {
-        part.attr
-        for part in ast.walk(ast.parse(f"(\n{text}\n)", mode="eval"))
-        if isinstance(part, ast.Attribute) and _name_of(part.value) == place.own
-    }
+    wanted = set(_attributes(_parsed(text), place))
     ready = [i for i, statement in enumerate(place.body) if _constructs(statement)]
     for attribute in wanted:
         ready += [i for i, statement in enumerate(place.body) if _sets(statement, place.own, attribute)]

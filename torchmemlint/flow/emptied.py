@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchmemlint.flow.graph import Op, closure
+from torchmemlint.flow.graph import Op, closure, puts
 from torchmemlint.flow.values import Kind
 
 if TYPE_CHECKING:
@@ -32,15 +32,14 @@ def _empties(flow: FunctionFlow, attribute: str) -> bool:
     for op in flow.named("clear", "del", "delitem", "store", "read", "?call"):
         if _pops(op, attribute):
             return True
-        named = (op.path or "").rpartition(".")[2] == attribute
-        anew = _assigned(op) and op.value.kind in (Kind.CONTAINER, Kind.HOST) and not op.loops
-        if named and (op.name in ("clear", "del", "delitem") or anew):
+        anew = op.name == "store" and op.value.kind in (Kind.CONTAINER, Kind.HOST) and not op.loops
+        if _names(op, attribute) and (op.name in ("clear", "del", "delitem") or anew and puts(op, "assign")):
             return True
     return False
 
 
-def _assigned(op: Op) -> bool:
-    return op.name == "store" and any(s.op is op and s.how == "assign" for holder in op.uses for s in holder.stores)
+def _names(op: Op, attribute: str) -> bool:
+    return (op.path or "").rpartition(".")[2] == attribute
 
 
 def _pops(op: Op, attribute: str) -> bool:
@@ -51,8 +50,8 @@ def _pops(op: Op, attribute: str) -> bool:
     if node.func.attr.value not in TAKING or op.receiver is None:
         return False
     if op.name == "?call":
-        return (op.path or "").rpartition(".")[2] == attribute
-    return any((maker.path or "").rpartition(".")[2] == attribute for maker in closure(op.receiver.defs, _operands))
+        return _names(op, attribute)
+    return any(_names(maker, attribute) for maker in closure(op.receiver.defs, _operands))
 
 
 def _operands(op: Op) -> Iterable[Op]:

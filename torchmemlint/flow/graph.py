@@ -123,6 +123,11 @@ class Store:
     nested: bool = False  # it goes into a container inside the holder (`d[k].append(x)`)
 
 
+def puts(op: Op, how: str) -> bool:
+    """Does a storing operation put its value into a holder in that way?"""
+    return any(s.op is op and s.how == how for holder in op.uses for s in holder.stores)
+
+
 def link(user: Op, values: Iterable[Value | None]) -> None:
     """Record that `user` consumes what made `values`."""
     for value in values:

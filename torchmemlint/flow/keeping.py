@@ -10,7 +10,7 @@ import libcst as cst
 from torchmemlint import knowledge
 from torchmemlint.flow.cycles import carries
 from torchmemlint.flow.events import HolderClosed
-from torchmemlint.flow.graph import ARITHMETIC, Argument, Op, Sink, Store, closure, fact, freed, sinks
+from torchmemlint.flow.graph import ARITHMETIC, Argument, Op, Sink, Store, closure, fact, freed, puts, sinks
 from torchmemlint.flow.handed import handed, runs_with_grad
 from torchmemlint.flow.values import Fact, Kind, Value, known_members
 from torchmemlint.index.marks import COLLECTS, KEEPERS
@@ -217,12 +217,9 @@ def _hands_on(op: Op) -> bool:
 
 def _is_bound(holder: Op) -> bool:
     """Does a name or an object hold it, or is it used up in the expression that makes it?"""
-    return any(user.name in ("bind", "return") or (user.name == "store" and not _unpacks(user)) for user in holder.uses)
-
-
-def _unpacks(op: Op) -> bool:
-    """Are the members stored one by one (`rows.extend(…)`), and the list itself used up?"""
-    return any(s.op is op and s.how == "extend" for holder in op.uses for s in holder.stores)
+    return any(
+        user.name in ("bind", "return") or user.name == "store" and not puts(user, "extend") for user in holder.uses
+    )  # `rows.extend(…)` stores the members one by one and uses up the list itself
 
 
 def _bound_name(holder: Op) -> str:
@@ -274,14 +271,9 @@ def _cleared(flow: FunctionFlow, stores: list[Store], name: str) -> bool:
         if op.path == name and len(op.loops) >= loops and op not in filling:
             if op.name in ("clear", "del"):
                 return True
-            if op.value.kind in (Kind.CONTAINER, Kind.HOST) and (op.name == "bind" or _assigns(op)):
+            if op.value.kind in (Kind.CONTAINER, Kind.HOST) and (op.name == "bind" or puts(op, "assign")):
                 return True
     return False
-
-
-def _assigns(op: Op) -> bool:
-    """Does the store bind the attribute anew, or put something into what it holds?"""
-    return any(s.op is op and s.how == "assign" for holder in op.uses for s in holder.stores)
 
 
 def _kept_by_callee(flow: FunctionFlow, call: Op) -> Iterator[HolderClosed]:

@@ -91,7 +91,7 @@ def cost(value: Value) -> tuple[Severity, str]:
     walked = freed(value)
     if walked and whole_buffer(value) is not None:
         return Severity.WARNING, BUFFER
-    if value.scalar is Fact.YES and (walked or _forward_is_freed(value)):
+    if value.scalar is Fact.YES and (walked or _scalars_alone(value) and _forward_is_freed(value)):
         return Severity.HINT, "the nodes of its graph in host memory; its backward has freed the activations"
     if not walked:
         return Severity.ERROR, OWN if _forward_is_freed(value) else "every activation of its forward pass"
@@ -105,6 +105,12 @@ def _forward_is_freed(value: Value) -> bool:
     behind = list(closure(value.defs, lambda o: o.inputs if o.passes else ()))
     forwards = [op for op in behind if op.name in ("module", "call", "?call", "custom")]
     return any(op.freed for op in behind) and all(op.freed for op in forwards)
+
+
+def _scalars_alone(value: Value) -> bool:
+    """Beyond what a backward has freed, was it computed from scalars only? (Else it may save batches anew.)"""
+    behind = closure(value.defs, lambda op: () if op.freed or not op.passes else op.inputs)
+    return all(op.value.scalar is Fact.YES for op in behind if op.value.fact is not Fact.NO)
 
 
 def _may_move(event: HolderClosed, store: Store, visible: bool) -> bool:

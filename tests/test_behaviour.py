@@ -8,6 +8,8 @@ import pytest
 from linting import findings, marks
 from markers import parse
 
+from torchmemlint.findings import Severity
+
 HERE = Path(__file__).parent
 LOOKALIKES = sorted((HERE / "lookalikes").glob("*.py"))
 DISGUISES = sorted((HERE / "disguises").glob("*.py"))
@@ -30,3 +32,16 @@ def test_disguises_are_seen_through(path: Path) -> None:
     assert markers.expected
     difference = markers.compare(marks(findings(text, path), markers.codes))
     assert not difference, difference
+
+
+NEW_WORK = [
+    *sorted((HERE.parent / "fixtures").glob("TML101-*/list_append.py")),
+    HERE / "disguises" / "work_after_backward.py",
+]
+
+
+@pytest.mark.parametrize("path", NEW_WORK, ids=label)
+def test_work_after_the_backward_saves_batches_anew(path: Path) -> None:
+    """Only averages of scalars are cheap then: a score computed from what the forward returned keeps that."""
+    found = findings(path.read_text(encoding="utf-8"), path, hints=False)
+    assert [d.severity for d in found] == [Severity.ERROR]

@@ -12,8 +12,8 @@ HERE = str(Path(__file__).parent)
 if HERE not in sys.path:
     sys.path.insert(0, HERE)
 
-# Without the phase that traces each line to explain failures: under its trace function CPython 3.11.7 was once caught in
-# an endless loop of its own.
+# Without the phase that traces each line to explain failures: under its trace function CPython 3.11.7 was once caught
+# in an endless loop of its own.
 settings.register_profile("untraced", phases=[phase for phase in Phase if phase is not Phase.explain])
 settings.load_profile("untraced")
 

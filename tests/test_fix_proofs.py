@@ -149,6 +149,11 @@ def equal(a: torch.Tensor | None, b: torch.Tensor | None) -> bool:
     return a.dtype == b.dtype and a.shape == b.shape and torch.equal(a.nan_to_num(math.pi), b.nan_to_num(math.pi))
 
 
+def steps(x: torch.Tensor) -> list[int]:
+    """The strides that lead anywhere: along a dimension of one element none does."""
+    return [step for step, size in zip(x.stride(), x.shape) if size > 1 and x.numel()]
+
+
 def label(key: tuple[str, str]) -> str:
     return " ".join(key)
 
@@ -168,7 +173,7 @@ def test_a_safe_fix_computes_the_same(key: tuple[str, str], x: torch.Tensor, dif
     assert [r.requires_grad for r in found.results] == [r.requires_grad for r in expected.results]
     assert all(equal(a, b) for a, b in zip(found.results, expected.results))
     assert found.shared == expected.shared
-    assert [r.stride() for r in found.results] == [r.stride() for r in expected.results]
+    assert [steps(r) for r in found.results] == [steps(r) for r in expected.results]
     assert equal(found.gradient, expected.gradient)
 
 

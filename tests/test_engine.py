@@ -189,6 +189,7 @@ def test_unreadable_files_are_findings(
         b"# coding: latin-1\nimport torch\n# \xe9\nkeep(x)\n",
         b"import torch\nx = " + b"[" * 90 + b"]" * 90 + b"\nkeep(x)\n",
         b"import torch\nkeep(x)" + b".a" * 500 + b"\n",
+        b"import torch\ndef f(x):\n    y = x.cuda(0, async=True)\n    keep(y, async = False)\nkeep(x)\n",
     ],
 )
 def test_odd_files_are_read(tmp_path: Path, data: bytes) -> None:

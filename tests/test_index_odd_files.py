@@ -59,7 +59,7 @@ def test_files_without_code(text: str) -> None:
     assert file.functions["pkg.mod:"].end_line >= 1
 
 
-@pytest.mark.parametrize("text", ["def f(:", "x = (" * 300, "-" * 200_000 + "1", "x = 1\n  y"])
+@pytest.mark.parametrize("text", ["def f(:", "x = (" * 300, "-" * 200_000 + "1", "x = 1\n  y", "async == 1"])
 def test_what_the_parser_refuses_is_a_syntax_error(text: str) -> None:
     with pytest.raises(SyntaxError):
         index(text)

@@ -13,6 +13,8 @@ from pathlib import Path
 
 from torchmemlint.findings import Location
 
+_KEYWORD_ARGUMENT = re.compile(r"\basync(?=[ \t]*=[^=])")  # no keyword before Python 3.7
+
 
 class SourceError(Exception):
     """A file that cannot be read as Python text; `row` and `column` are 1-based."""
@@ -83,6 +85,12 @@ class Source:
         change that a notebook can't take."""
         body = data if self.encoding == "utf-8" else data.decode("utf-8").encode(self.encoding)
         return (codecs.BOM_UTF8 if self.bom else b"") + body
+
+
+def renamed(text: str) -> str:
+    """The text with a name of the same length for the argument of `x.cuda(async=True)`, a keyword since Python 3.7;
+    the same text where there is none. Every place stays where it is."""
+    return _KEYWORD_ARGUMENT.sub("Async", text)
 
 
 def decode(raw: bytes, path: str) -> Source:

@@ -15,7 +15,7 @@ from libcst.metadata import ByteSpanPositionProvider, CodeSpan, MetadataWrapper
 from torchmemlint.findings import Location
 from torchmemlint.flow import lean
 from torchmemlint.index.model import FileIndex, FunctionInfo
-from torchmemlint.source import Source
+from torchmemlint.source import Source, renamed
 
 
 def dotted(node: cst.CSTNode) -> str | None:
@@ -52,9 +52,13 @@ class Slice:
     _lean: lean.Lean | None = field(init=False, default=None, repr=False)
 
     def __post_init__(self) -> None:
-        self._lean = lean.parse(self.data)
+        self._lean = lean.parse(self.data) or lean.parse(self._older)
         if self._lean is None:
             self.concrete  # noqa: B018 (raises here)
+
+    @property
+    def _older(self) -> bytes:
+        return renamed(self.data.decode("utf-8")).encode("utf-8")
 
     @property
     def tree(self) -> cst.Module:
@@ -64,7 +68,10 @@ class Slice:
     @cached_property
     def concrete(self) -> cst.Module:
         """The tree as libcst parses it, with all that spells the code. Raises libcst.ParserSyntaxError."""
-        return cst.parse_module(self.data.decode("utf-8"))
+        try:
+            return cst.parse_module(self.data.decode("utf-8"))
+        except cst.ParserSyntaxError:
+            return cst.parse_module(self._older.decode("utf-8"))
 
     @cached_property
     def _twins(self) -> dict[cst.CSTNode, cst.CSTNode]:

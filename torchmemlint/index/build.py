@@ -24,7 +24,7 @@ from torchmemlint.index.walk import (
     statement_line,
     target_names,
 )
-from torchmemlint.source import Source
+from torchmemlint.source import Source, renamed
 
 __all__ = ["index_source", "module_name", "parse"]
 
@@ -61,6 +61,16 @@ def index_source(source: Source, module: str, is_package: bool) -> FileIndex:
 
 def parse(text: str) -> ast.Module:
     """`ast.parse` without warnings. Raises SyntaxError for whatever the parser refuses."""
+    try:
+        return _parsed(text)
+    except SyntaxError:
+        older = renamed(text)
+        if older == text:
+            raise
+    return _parsed(older)
+
+
+def _parsed(text: str) -> ast.Module:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

@@ -7,7 +7,7 @@ import libcst as cst
 from torchmemlint.api import RUNS, Finding, Rule, Severity, on
 from torchmemlint.findings import Place
 from torchmemlint.fixes import Plan, add_decorator, spell
-from torchmemlint.flow.closing import dropped_context
+from torchmemlint.flow.closing import dropped_context, given_in_eval
 from torchmemlint.flow.endings import dropped
 from torchmemlint.flow.events import ForwardClosed, FunctionClosed
 from torchmemlint.flow.flagged import left_out
@@ -113,7 +113,8 @@ class MissingNoGrad(Rule):
         if alone(op):
             return Severity.HINT  # run for what its modules record, which may need the graph
         repeated = self._over_data(op) or self._loads_weights(event) or self._called_in_loop(event)
-        return self.severity if repeated else Severity.HINT
+        sure = repeated or op.mode is Mode.ENTERED and given_in_eval(flow)
+        return self.severity if sure else Severity.HINT
 
     @staticmethod
     def _seen(event: ForwardClosed) -> bool:

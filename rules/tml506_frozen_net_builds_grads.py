@@ -14,7 +14,8 @@ class FrozenNetBuildsGrads(Rule):
 
     ## What it does
     Reports modules in eval mode whose output reaches a backward, when no optimizer in sight holds their parameters and
-    these still require grad: teachers, feature extractors, perceptual losses.
+    these still require grad: teachers, feature extractors, perceptual losses. A module that a function makes and hands
+    to nobody need not be in eval mode.
 
     ## Why it costs memory
     `eval()` changes dropout and batch norm, not `requires_grad`. Each backward then allocates one gradient a parameter,
@@ -25,7 +26,7 @@ class FrozenNetBuildsGrads(Rule):
     All optimizers of the function, its class or its callers must be in sight.
 
     ## Fix safety
-    `.requires_grad_(False)` is put behind `.eval()`. The loss and the gradients of all other tensors stay the same.
+    `.requires_grad_(False)` is put behind `.eval()`, or behind the call that makes the module. The loss and the gradients of all other tensors stay the same.
     Unsafe:
     code out of sight may read the network's gradients or train it later.
 
@@ -45,8 +46,9 @@ class FrozenNetBuildsGrads(Rule):
             yield self._found(event, found)
 
     def _found(self, event: FunctionClosed, found: Untrained) -> Finding:
+        state = "is in no optimizer" if found.evaluated.name == "construct" else "is in eval mode"
         message = (
-            f"`{found.path}` is in eval mode but its parameters still require grad: a backward fills a gradient for "
+            f"`{found.path}` {state} but its parameters still require grad: a backward fills a gradient for "
             "each of them, which no optimizer uses; set `requires_grad_(False)`"
         )
         related = (

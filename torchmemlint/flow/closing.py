@@ -67,6 +67,16 @@ def _evaluated_by(flow: FunctionFlow, call: Op) -> bool:
     )
 
 
+def given_in_eval(flow: FunctionFlow) -> bool:
+    """Do all known callers of the function put a module that they hand it into eval mode before?"""
+    calls = flow.program.callers.sites(flow.info).calls
+    return bool(calls) and all(
+        any(_evaluates(site.flow, site.op, path) for path in _modules_of(site.flow, site.op))
+        or any(made.name == "eval" for given in site.op.arguments for made in given.value.defs)
+        for site in calls
+    )
+
+
 def _frozen(flow: FunctionFlow) -> bool:
     """Is it a method of a module whose known callers all have frozen that module before?"""
     owner = flow.program.project.owner(flow.info)

@@ -18,6 +18,7 @@ from torchmemlint.flow.values import Kind, Value, known_members
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
     from torchmemlint.index.model import ClassInfo, FunctionInfo
+    from torchmemlint.index.project import ProjectIndex
 
 
 DEPTH = 2  # how many calls up a helper's callers are asked
@@ -57,11 +58,12 @@ def function_class(flow: FunctionFlow) -> ClassInfo | None:
     """The `autograd.Function` whose forward (or `setup_context`) this is."""
     info, project = flow.info, flow.program.project
     owner = project.owner(info) if info.name in ("forward", "setup_context") else None
-    return owner if owner is not None and info.parameters and _is_custom(flow, owner) else None
+    return owner if owner is not None and info.parameters and is_custom(flow.program.project, owner) else None
 
 
-def _is_custom(flow: FunctionFlow, owner: ClassInfo) -> bool:
-    bases = flow.program.project.external_bases(owner)
+def is_custom(project: ProjectIndex, owner: ClassInfo) -> bool:
+    """Is the class an `autograd.Function`, or what other libraries call one?"""
+    bases = project.external_bases(owner)
     return any(knowledge.framework_hook(base, "vjp") is not None for base in bases)
 
 
@@ -69,7 +71,7 @@ def in_custom_function(flow: FunctionFlow, calls: int = DEPTH) -> bool:
     """Is the code part of an autograd.Function, or a helper that only such code calls? Nothing in it is recorded."""
     owner = flow.program.project.owner(flow.info)
     if owner is not None:
-        return _is_custom(flow, owner)
+        return is_custom(flow.program.project, owner)
     sites = flow.program.callers.sites(flow.info).calls if calls > 0 else ()
     return bool(sites) and all(in_custom_function(site.flow, calls - 1) for site in sites)
 

@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchmemlint.flow import holders
 from torchmemlint.flow.contexts import apply_effect
+from torchmemlint.flow.custom import is_custom
 from torchmemlint.flow.dispatch import evaluate, run, unknown
 from torchmemlint.flow.frame import INLINE_DEPTH, Closure, Frame, dotted
 from torchmemlint.flow.graph import Argument, Mode, Op, proven
@@ -60,16 +61,25 @@ def class_method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, arg
         bound = base if "classmethod" in info.decorators else None
         return call_function(f, node, info, args, bound)
     if name == "apply":
-        return f.op("custom", node, f.tensor([a.value for a in args]), arguments=args, callee=base.name).value
+        return _applied(f, node, base, args)
     if name.startswith("from_") and f.program.is_module(base.name) is Fact.YES:
         return Value(kind=Kind.MODULE, graph=Fact.NO, name=base.name, trainable=Fact.YES)
     return None
 
 
 def instance(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> Value:
-    """Call an object of a project class: its `__call__`."""
+    """Call an object of a project class: its `__call__`, or the operator that a Function was before it had `apply`."""
     info = f.program.method(callee.name, "__call__")
-    return call_function(f, node, info, args, callee) if info is not None else unknown(f, node, args, callee)
+    if info is not None:
+        return call_function(f, node, info, args, callee)
+    owner = f.program.class_(callee.name)
+    if owner is not None and is_custom(f.program.project, owner):
+        return _applied(f, node, callee, args)
+    return unknown(f, node, args, callee)
+
+
+def _applied(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> Value:
+    return f.op("custom", node, f.tensor([a.value for a in args]), arguments=args, callee=callee.name).value
 
 
 def construct(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> Value:

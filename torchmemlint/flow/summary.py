@@ -86,8 +86,9 @@ def _result(f: Frame, info: FunctionInfo) -> Value:
             value = join(value, op.value)
         value = Value(kind=Kind.CONTAINER, graph=value.graph, params=value.params, elements=(plain(value),))
     elif f.returns:
-        value = _proven(f.returns[0])
-        for other in f.returns[1:]:
+        returned = [v for v in f.returns if v is not HOST] or f.returns  # what comes back, not the way out without it
+        value = _proven(returned[0])
+        for other in returned[1:]:
             value = join(value, _proven(other))
     else:
         value = HOST

@@ -15,13 +15,18 @@ from torchmemlint.flow.values import Fact, Kind, Value
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
 
+CHANGES = (KEEPS | MOVES) - {"construct"}
+RUNS = frozenset({"module", "load_state_dict", "state_dict", "del"})
+SWITCHES = frozenset({"requires_grad", "requires_grad_", "eval"})
+
 
 @dataclass(frozen=True)
 class Untrained:
-    """A module in eval mode whose parameters get gradients from `backward`, though no optimizer holds them."""
+    """A module whose parameters get gradients from `backward`, though no optimizer holds them: it is in eval mode, or
+    made here and handed to nobody."""
 
     path: str
-    evaluated: Op  # the `eval()` call
+    evaluated: Op  # the `eval()` call; of a module that has none the call that made it
     forward: Op
     backward: Op
 
@@ -43,10 +48,10 @@ def untrained(flow: FunctionFlow) -> Iterator[Untrained]:
 
 
 def _evaluated_in(flow: FunctionFlow, forward: Op) -> Iterator[tuple[str, Op]]:
-    """The module of a forward, where it is in eval mode; else the parts in eval mode that its own forward runs through:
-    the network inside a perceptual loss."""
+    """The module of a forward, where it is in eval mode or nobody else has it; else the parts in eval mode that its own
+    forward runs through: the network inside a perceptual loss."""
     path = forward.path or ""
-    whole = _evaluated(flow, forward)
+    whole = _evaluated(flow, forward) or _private(flow, forward)
     if whole is not None:
         yield path, whole
         return
@@ -101,6 +106,29 @@ def _evaluated(flow: FunctionFlow, forward: Op) -> Op | None:
     if any(o.name == "train" and (o.argument(0, "mode") is None or not _off(o)) for o in switches):
         return None
     return next((o for o in switches if o.name == "eval"), None)
+
+
+def _private(flow: FunctionFlow, forward: Op) -> Op | None:
+    """What makes the module, if the function does and then only loads its weights, moves it and runs it: its parameters
+    are asked for by nobody, so nobody trains or freezes them."""
+    receiver, path = forward.receiver or Value(), forward.path or ""
+    behind = closure(receiver.defs, lambda o: o.inputs if o.name in CHANGES else (), 60)
+    makers = [o for o in behind if o.name not in CHANGES and o.value.kind is Kind.MODULE]
+    if len(makers) != 1 or makers[0].name != "construct" or makers[0].loops or "." in path:
+        return None
+    maker, own = makers[0], flow.program.method(receiver.name, "forward")
+    held = closure(makers, lambda o: o.uses if o is maker or o.name in CHANGES else (), 200)
+    if any(o is not maker and o.name not in CHANGES | RUNS and not (own and o.callee == own.id) for o in held):
+        return None
+    made = flow.program.class_(receiver.name)
+    if made is not None and any(method.words & SWITCHES for method in flow.program.project.methods(made)):
+        return None
+    return maker if flow.info.name or not _elsewhere(flow, path) else None
+
+
+def _elsewhere(flow: FunctionFlow, name: str) -> bool:
+    """Does a function of the file read the module level's name?"""
+    return any(name in other.words for other in flow.unit.index.functions.values() if other is not flow.info)
 
 
 def _off(op: Op) -> bool:

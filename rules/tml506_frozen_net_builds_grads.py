@@ -26,9 +26,8 @@ class FrozenNetBuildsGrads(Rule):
     All optimizers of the function, its class or its callers must be in sight.
 
     ## Fix safety
-    `.requires_grad_(False)` is put behind `.eval()`, or behind the call that makes the module. The loss and the gradients of all other tensors stay the same.
-    Unsafe:
-    code out of sight may read the network's gradients or train it later.
+    `.requires_grad_(False)` is put behind `.eval()`, or behind the call that makes the module. The loss and the
+    gradients of all other tensors stay the same. Unsafe: code out of sight may read the network's gradients or train it later.
 
     ## References
     - PyTorch documentation, "Autograd mechanics": evaluation mode

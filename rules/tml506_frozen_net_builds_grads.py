@@ -27,7 +27,8 @@ class FrozenNetBuildsGrads(Rule):
 
     ## Fix safety
     `.requires_grad_(False)` is put behind `.eval()`, or behind the call that makes the module. The loss and the
-    gradients of all other tensors stay the same. Unsafe: code out of sight may read the network's gradients or train it later.
+    gradients of all other tensors stay the same. Unsafe: code out of sight may read the network's gradients or train it
+    later.
 
     ## References
     - PyTorch documentation, "Autograd mechanics": evaluation mode

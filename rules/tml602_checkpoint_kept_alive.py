@@ -8,6 +8,7 @@ from torchmemlint.fixes import Plan, insert_after
 from torchmemlint.flow.checkpoints import (
     SAVED,
     Loaded,
+    held_by_callers,
     kept_attribute,
     loaded,
     read_by_helper,
@@ -66,6 +67,7 @@ class CheckpointKeptAlive(Rule):
         found = still_held(event.function, load)
         if found is None:
             yield from self._on_object(event, load, into)
+            yield from self._by_callers(event, load, into)
             return
         work, binds = found
         names = [bind.path or "" for bind in binds]
@@ -74,7 +76,7 @@ class CheckpointKeptAlive(Rule):
         memory = "" if load.on_device else " in host memory"
         message = (
             f"{shown} still hold{'s' * (len(names) == 1)} the loaded weights{memory} beside the model's own until "
-            f"{until}: delete after `load_state_dict`"
+            f"{until}: delete after {'the copy' if into.name == 'torch.copy_' else '`load_state_dict`'}"
         )
         related = (
             ("copied into the model here", Place(into.unit, into.node)),
@@ -102,6 +104,24 @@ class CheckpointKeptAlive(Rule):
         related = (("copied into the model here", Place(into.unit, into.node)),)
         severity = self._severity(event, load, into)
         yield self.finding(event, load.op.node, message, severity=severity, related=related)
+
+    def _by_callers(self, event: OpClosed, load: Loaded, into: Op) -> Iterator[Finding]:
+        """`checkpoint = resume(path, model)`, where the function restores the model and returns all that it read."""
+        for site, work, binds in held_by_callers(event.function, load):
+            shown = " and ".join(f"`{bind.path}`" for bind in binds)
+            memory = "" if load.on_device else " in host memory"
+            message = (
+                f"{shown} of the caller still hold{'s' * (len(binds) == 1)} the loaded weights{memory} beside the "
+                "model's own while it works: delete after the last reader, or return only what is read"
+            )
+            related = (
+                ("copied into the model here", Place(into.unit, into.node)),
+                ("still held here", Place(work.unit, work.node)),
+            )
+            here = site.op.unit.source.path == event.op.unit.source.path
+            place = Place(site.op.unit, site.op.node) if here else Place(load.op.unit, load.op.node)
+            yield Finding(self.code, self.name, self._severity(event, load, into), message, place, related)
+            return
 
     def _severity(self, event: OpClosed, load: Loaded, into: Op) -> Severity:
         """Sure where the file is read to an accelerator; without `map_location` only beside a model that is there."""

@@ -14,6 +14,7 @@ from torchmemlint.flow.liveness import liveness
 from torchmemlint.flow.values import Kind, Value
 
 if TYPE_CHECKING:
+    from torchmemlint.flow.callers import CallSite
     from torchmemlint.flow.function import FunctionFlow
     from torchmemlint.index.model import FunctionInfo
 
@@ -28,6 +29,7 @@ MAPPED = frozenset({"torch.load", "torch.serialization.load", "torch.jit.load"})
 DOWNLOADED = frozenset({"torch.hub.load_state_dict_from_url", "torch.utils.model_zoo.load_url"})
 READERS = frozenset({"load", "load_file", "load_url", "load_state_dict_from_url"})
 STATES = frozenset({"state_dict"})
+TRAINERS = frozenset({"fit", "train", "test", "validate", "evaluate", "predict"})
 LISTINGS = frozenset({"parameters"})
 
 
@@ -99,8 +101,8 @@ def carries(op: Op) -> bool:
 
 
 def is_restore(op: Op) -> bool:
-    """Is it a `load_state_dict` call, on a known or unknown object?"""
-    if op.name == "load_state_dict":
+    """Is it a `load_state_dict` call, on a known or unknown object, or a copy into one parameter?"""
+    if op.name in ("load_state_dict", "torch.copy_"):
         return True
     return op.name == "?call" and (op.callee or "").endswith(".load_state_dict")
 
@@ -140,8 +142,20 @@ def work_after(flow: FunctionFlow, load: Loaded) -> Iterator[Op]:
     """Forward, backward and step operations, and calls that run them, behind the last restore of the checkpoint."""
     last = max((op.order for op in load.restores), default=load.op.order)
     for op in flow.ops:
-        if op.order > last and (op.name in ("step", "backward") or works(flow, op)) and op not in load.restores:
+        if op.order <= last or op in load.restores:
+            continue
+        if op.name in ("step", "backward") or works(flow, op) or _trains_out_of_sight(op):
             yield op
+
+
+def _trains_out_of_sight(op: Op) -> bool:
+    """A library's trainer gets to work on a model, a loader or a step that it was given: `trainer.fit(model)`."""
+    name = (op.callee or "").rpartition(".")[2] if op.name == "?call" else op.name
+    if name not in TRAINERS:
+        return False
+    makers = op.receiver.defs if op.receiver is not None else ()
+    given = [*op.arguments, *(a for maker in makers for a in maker.arguments)]
+    return any(a.value.kind in (Kind.MODULE, Kind.LOADER, Kind.FUNCTION) for a in given)
 
 
 def still_held(flow: FunctionFlow, load: Loaded) -> tuple[Op, list[Op]] | None:
@@ -154,6 +168,20 @@ def still_held(flow: FunctionFlow, load: Loaded) -> tuple[Op, list[Op]] | None:
         if dead and not live:
             return op, dead
     return None
+
+
+def held_by_callers(flow: FunctionFlow, load: Loaded) -> Iterator[tuple[CallSite, Op, list[Op]]]:
+    """The calls of a function that restores a checkpoint and returns it whole, where only dead names of the caller keep
+    it while work runs: with that work and their bindings."""
+    if not any(op.name == "return" and load.op in op.inputs for op in load.others):
+        return
+    for site in flow.program.callers.sites(flow.info).calls:
+        if site.flow is flow:
+            continue
+        given = loaded(site.op)
+        found = still_held(site.flow, replace(given, restores=(site.op, *given.restores)))
+        if found is not None:
+            yield site, *found
 
 
 def kept_attribute(flow: FunctionFlow, load: Loaded) -> Op | None:

@@ -101,8 +101,11 @@ def on_accelerator(
 
 
 def _moves(flow: FunctionFlow, value: Value, path: str | None) -> list[Op]:
-    behind = closure(value.defs, lambda o: o.inputs if o.name in KEEPS or o.name in MOVES else (), 200)
-    found = [op for op in behind if op.name in MOVES]
+    """The moves of the module, and of the modules made of it: `DataParallel(model).cuda()`."""
+    behind = list(closure(value.defs, lambda o: o.inputs if o.name in KEEPS or o.name in MOVES else (), 200))
+    around = [u for op in behind for u in op.uses if u.name == "construct" and u.value.kind is Kind.MODULE]
+    behind += closure(around, lambda o: o.uses if o in around or o.name in MOVES | KEEPS else (), 200)
+    found = [op for op in dict.fromkeys(behind) if op.name in MOVES]
     if path is not None:
         found += [op for op in flow.named("to", "cuda", "cpu") if op.path == path]
     return [op for op in found if moved_to(op) is not None]

@@ -28,7 +28,8 @@ class RetryInExcept(Rule):
 
     ## Known limits
     A handler that catches a broad class such as `RuntimeError` is reported only where it looks at the message for
-    "out of memory". Work in the handler is seen where it runs a known module or a project function that does.
+    "out of memory" or calls `empty_cache`. Work in the handler is seen where it runs a known module or a project
+    function that does.
 
     ## Fix safety
     The rest of the block, from the retry on, moves behind it, under a flag that the block sets. Unsafe: what is called
@@ -44,7 +45,7 @@ class RetryInExcept(Rule):
     name = "retry-in-except"
     severity = Severity.WARNING
     words = frozenset({CATCHES, *"OutOfMemoryError RuntimeError MemoryError Exception BaseException".split()})
-    needs = (frozenset({GRAPHS, RUNS_MODULES, "backward"}),)
+    needs = (frozenset({GRAPHS, RUNS_MODULES, "backward", "empty_cache"}),)
 
     @on(FunctionClosed)
     def retries(self, event: FunctionClosed) -> Iterator[Finding]:

@@ -29,7 +29,7 @@ class RepeatInsteadOfExpand(Rule):
     Reports `repeat`, `tile`, `repeat_interleave` and `torch.stack([x] * n)` along dimensions of size one when every
     reader takes expanded tensors; and keys or values repeated (also by `expand` and `reshape`) for
     `scaled_dot_product_attention`, which shares heads itself with `enable_gqa=True`. A whole input repeated for a
-    forward pass is a hint.
+    forward pass is a hint, and so are two copies of the same rows joined to all pairs.
 
     ## Why it costs memory
     `expand` sets a stride to zero and allocates nothing; `repeat` writes n copies, and autograd may save them. An
@@ -96,6 +96,13 @@ class RepeatInsteadOfExpand(Rule):
     def stacked(self, event: OpClosed) -> Iterator[Finding]:
         """`torch.stack([x] * n)`, `torch.cat([x[None]] * n)`."""
         op = event.op
+        if bare(op) == "cat" and (pair := _all_pairs(op)) is not None:
+            what = (
+                "every row is written out beside every other: apply the matrix to the rows and add the two results, "
+                "which broadcast"
+            )
+            yield self.finding(event, place(pair), what, severity=Severity.HINT)
+            return
         one = _multiplied(op.receiver)
         if one is not None and bare(op) == "cat" and not units(one).has(dimension(op, 0) or 0, 0):
             return
@@ -176,3 +183,13 @@ def _multiplied(value: Value | None) -> Value | None:
     lists = [op for op in made.inputs if op.name in ("literal.list", "literal.tuple")]
     members = lists[0].value.elements if len(lists) == 1 else None
     return members[0] if isinstance(members, tuple) and len(members) == 1 else None
+
+
+def _all_pairs(op: Op) -> Op | None:
+    """`cat([x.repeat_interleave(n, 0), x.repeat(n, 1)])`: the first of the two copies of one tensor."""
+    (joined,) = op.receiver.defs if op.receiver is not None and len(op.receiver.defs) == 1 else (None,)
+    copies = list(joined.inputs) if joined is not None and joined.name in ("literal.list", "literal.tuple") else []
+    if len(copies) != 2 or {bare(copy) for copy in copies} != {"repeat_interleave", "repeat"}:
+        return None
+    first, second = (copy.receiver.defs if copy.receiver is not None else () for copy in copies)
+    return copies[0] if first and first == second else None

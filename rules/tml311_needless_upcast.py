@@ -6,8 +6,9 @@ from torchmemlint import knowledge
 from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.fixes import Plan, combine, replace, set_keyword, spell, unwrap_call
 from torchmemlint.flow.events import OpClosed
-from torchmemlint.flow.graph import Op
+from torchmemlint.flow.graph import Op, Sink, closure, sinks
 from torchmemlint.flow.lean import same_code
+from torchmemlint.flow.optimizers import is_criterion
 from torchmemlint.flow.patterns import bare, comparison, infinite, number, only_reader, sides
 from torchmemlint.flow.tensors import dtype_of
 from torchmemlint.flow.values import Kind
@@ -17,6 +18,7 @@ from ._copies import method, shown
 WIDENING = ("torch.float", "torch.double", "torch.to")
 WIDE = frozenset({"float32", "float64", "float", "double"})
 FUSED = frozenset({"softmax", "log_softmax"})
+RESHAPES = frozenset("view reshape flatten transpose permute contiguous getitem".split())
 ANSWERS = {("==", "numel"): "all", (">", 0): "any", ("!=", 0): "any", (">=", 1): "any"}
 
 
@@ -25,7 +27,8 @@ class NeedlessUpcast(Rule):
 
     ## What it does
     Reports `.float()` / `.double()` of a tensor of which only a few elements are then read (`gather`), or that is
-    converted back after a `masked_fill` with infinity; the sum of a truth tensor that is only compared with zero or
+    converted back after a `masked_fill` with infinity; as a hint the conversion of a layer's whole output that is
+    returned and, in a branch only, goes into a loss; the sum of a truth tensor that is only compared with zero or
     its number of elements; and, as a hint, a conversion before `softmax` or `log_softmax`, which take `dtype=`.
 
     ## Why it costs memory
@@ -33,8 +36,8 @@ class NeedlessUpcast(Rule):
     `sum` of truth values converts them to eight bytes each first.
 
     ## Known limits
-    Conversions that are returned, stored or read as a whole are silent. On a tensor that has the wide type already the
-    conversion costs nothing; its type is often not known.
+    Other conversions that are returned, stored or read as a whole are silent. On a tensor that has the wide type
+    already the conversion costs nothing; its type is often not known.
 
     ## Fix safety
     Safe for comparisons of a sum of truth values, and for softmax with `dtype=`: same values, types and gradients.
@@ -48,7 +51,7 @@ class NeedlessUpcast(Rule):
     severity = Severity.WARNING
     words = frozenset("float double float64 float32 sum".split())
     roles = frozenset({"module", "forward", "function"})
-    needs = (frozenset("softmax log_softmax gather take_along_dim masked_fill masked_fill_ sum".split()),)
+    needs = (frozenset("softmax log_softmax gather take_along_dim masked_fill masked_fill_ sum labels".split()),)
 
     @on(OpClosed, *WIDENING)
     def widened(self, event: OpClosed) -> Iterator[Finding]:
@@ -70,6 +73,12 @@ class NeedlessUpcast(Rule):
                 "two more copies"
             )
             yield self.finding(event, op.node, what)
+        elif user is None and _for_a_loss(op):
+            what = (
+                f"{source} is converted as a whole also where no loss is computed: convert beside the loss, in its "
+                "branch"
+            )
+            yield self.finding(event, op.node, what, severity=Severity.HINT)
         elif user is not None and bare(user) in FUSED and user.receiver_node is op.node and user.name != "?call":
             what = f"one more copy of {source} in the wider type: `{bare(user)}` converts by itself with `dtype=`"
             yield self.finding(event, op.node, what, severity=Severity.HINT, fix=_fused(event, op, user))
@@ -96,6 +105,16 @@ def _widens(op: Op) -> bool:
     if op.name == "torch.to":
         return (dtype_of(op.arguments) or op.value.dtype) in WIDE
     return not op.arguments
+
+
+def _for_a_loss(op: Op) -> bool:
+    """Is it the result of a layer, which goes to the caller and, in a branch that may be left out, into a loss?"""
+    made = op.receiver.defs if op.receiver is not None else ()
+    if not made or any(maker.name != "module" for maker in made) or Sink.RETURNED not in sinks(op):
+        return False
+    users = closure([op], lambda o: o.uses if o is op or bare(o) in RESHAPES or o.name == "bind" else ())
+    losses = [u for u in users if u.name == "module" and is_criterion(u) or knowledge.functional_loss(u.name)]
+    return bool(losses) and all(len(loss.branches) > len(op.branches) for loss in losses)
 
 
 def _known_narrow(op: Op) -> Severity:

@@ -61,7 +61,7 @@ class OutputsKeptOnDevice(Rule):
         else:
             message += ": it grows with the number of batches" if found.over_data else " until it is dropped"
         unread = found.end is End.LAST or found.end is End.ASKED and not found.doubtful
-        sure = unread or (found.end is End.HOST and found.over_data)
+        sure = unread or (found.end is End.HOST and found.over_data and not found.pooled)
         severity = self.severity if sure else Severity.HINT
         return self.finding(event, found.op.node, message, severity=severity, fix=self._fix(event, found))
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.fixes import Plan, expression_text, replace
 from torchmemlint.flow.backups import kept_backup
-from torchmemlint.flow.checkpoints import WeightsCopy, fate, snapshot, weights_copy
+from torchmemlint.flow.checkpoints import WeightsCopy, fate, only_saved, snapshot, weights_copy
 from torchmemlint.flow.devices import CALLER_DEPTH, on_accelerator
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.values import Fact
@@ -27,8 +27,8 @@ class WeightsCopyOnDevice(Rule):
 
     ## Known limits
     A warning needs a function that itself moves the model to an accelerator or feeds it from there. Copies that are
-    called, averaged or trained are
-    silent, and so are those that go to the CPU or straight into `load_state_dict`.
+    called, averaged or trained are silent, and so are those that go to the CPU or straight into `load_state_dict`. A
+    copied module whose state is saved at once is a hint.
 
     ## Fix safety
     The copy is made on the CPU. Unsafe: it becomes a plain dict, and code that mixes its tensors with the model's has
@@ -50,6 +50,13 @@ class WeightsCopyOnDevice(Rule):
         made = weights_copy(event.function, event.op)
         if made is None:
             yield from self._backup(event)
+            return
+        if made.whole and only_saved(event.op):
+            what = (
+                f"the whole of `{made.path or 'the model'}` is copied on its device only to be saved: move its state "
+                "to the CPU, entry by entry"
+            )
+            yield self.finding(event, event.op.node, what, severity=Severity.HINT)
             return
         end = fate(event.op)
         if end in ("used", "host", "transient", "handed") or made.whole and not snapshot(event.function, event.op):

@@ -6,7 +6,7 @@ from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.findings import Place
 from torchmemlint.fixes import Plan, call_method
 from torchmemlint.flow.events import FunctionClosed
-from torchmemlint.flow.untrained import Untrained, untrained
+from torchmemlint.flow.untrained import Untrained, handed_down, untrained
 
 
 class FrozenNetBuildsGrads(Rule):
@@ -23,7 +23,8 @@ class FrozenNetBuildsGrads(Rule):
     600 MiB in eval mode, 128 MiB with `requires_grad_(False)`.
 
     ## Known limits
-    All optimizers of the function, its class or its callers must be in sight.
+    All optimizers of the function, its class or its callers must be in sight. A network that another function runs is
+    followed from the function that puts it into eval mode, where that makes the optimizer too.
 
     ## Fix safety
     `.requires_grad_(False)` is put behind `.eval()`, or behind the call that makes the module. The loss and the
@@ -37,13 +38,16 @@ class FrozenNetBuildsGrads(Rule):
     code = "TML506"
     name = "frozen-net-builds-grads"
     severity = Severity.WARNING
-    words = frozenset({"backward"})
+    words = frozenset({"backward", "eval"})
 
     @on(FunctionClosed)
     def check(self, event: FunctionClosed) -> Iterator[Finding]:
         """One finding a network."""
-        for found in untrained(event.function):
-            yield self._found(event, found)
+        seen: set[str] = set()
+        for found in (*untrained(event.function), *handed_down(event.function)):
+            if found.path not in seen:
+                seen.add(found.path)
+                yield self._found(event, found)
 
     def _found(self, event: FunctionClosed, found: Untrained) -> Finding:
         state = "is in no optimizer" if found.evaluated.name == "construct" else "is in eval mode"
@@ -53,7 +57,10 @@ class FrozenNetBuildsGrads(Rule):
         )
         related = (
             ("its graph is recorded here", Place(found.forward.unit, found.forward.node)),
-            ("and walked here", Place(found.backward.unit, found.backward.node)),
+            (
+                "a backward walks what this gives" if found.backward.name == "call" else "and walked here",
+                Place(found.backward.unit, found.backward.node),
+            ),
         )
         plan = call_method(found.evaluated.node, "requires_grad_", "False")
         fix = Plan(

@@ -9,6 +9,7 @@ from torchmemlint.flow.checkpoints import DOWNLOADED, SAVED, Loaded, loaded, nam
 from torchmemlint.flow.devices import on_accelerator
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.frame import dotted
+from torchmemlint.flow.function import FunctionFlow
 from torchmemlint.flow.graph import Op
 from torchmemlint.flow.optimizers import trains
 from torchmemlint.flow.values import Fact, Kind
@@ -68,6 +69,8 @@ class LoadOntoDevice(Rule):
             if op.receiver is not None and op.receiver_node is not None:
                 path = dotted(op.receiver_node)
                 if on_accelerator(event.function, op.receiver, path, op.order) is Fact.YES:
+                    return op
+                if load.destination != SAVED and _moved_beside(event.function, load, op, path):
                     return op
         return None
 
@@ -155,3 +158,10 @@ class LoadOntoDevice(Rule):
     @staticmethod
     def _device_aware(event: OpClosed) -> bool:
         return not event.function.unit.index.words.isdisjoint({"cuda", "device"})
+
+
+def _moved_beside(flow: FunctionFlow, load: Loaded, restore: Op, path: str | None) -> bool:
+    """Is the module moved to the accelerator behind the restore, while a name still holds what was loaded?"""
+    moved = restore.receiver is not None and on_accelerator(flow, restore.receiver, path) is Fact.YES
+    dropped = any(op.name == "del" for carrier in load.carriers for op in carrier.uses)
+    return moved and bool(names_of(load)) and not dropped

@@ -41,7 +41,7 @@ def role(info: FunctionInfo) -> str:
         return "module"
     if info.owner is not None and info.name in ("__init__", "__new__"):
         return "init"
-    return "forward" if info.owner is not None and info.name in ("forward", "__call__") else "function"
+    return "forward" if info.owner is not None and info.name == "forward" else "function"
 
 
 class Rule:

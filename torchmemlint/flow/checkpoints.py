@@ -309,6 +309,20 @@ def fate(op: Op) -> str:
     return "handed"
 
 
+CASTS = frozenset({"to", "half", "float", "bfloat16", "eval", "bind"})
+
+
+def only_saved(op: Op) -> bool:
+    """Is a copied module cast or switched, and its state then saved, on its device all the while?"""
+    reached = list(closure([op], lambda o: [u for u in o.uses if u.name in CASTS]))
+    if any(_to_cpu(o) for o in reached):
+        return False
+    states = [u for o in reached for u in o.uses if u.name == "state_dict"]
+    others = [u for o in reached for u in o.uses if u not in states and u not in reached and u.name != "del"]
+    ends = [u for state in states for u in state.uses if u.name not in ("bind", "del")]
+    return bool(ends) and not others and all(u.name == "save" for u in ends)
+
+
 def snapshot(flow: FunctionFlow, op: Op) -> bool:
     """Is a copied module taken in a loop and bound to a local name or collected, as the best or a past state? Or put
     on the object, for some rounds only, where nothing calls or trains it?"""

@@ -48,6 +48,7 @@ class Collected:
     end: End
     doubtful: bool = False  # not in each iteration, or not known to be a forward's result
     tensor: bool = False  # it is known to be a tensor
+    pooled: bool = False  # averaged over some dimensions, which may leave little
 
 
 def collected(flow: FunctionFlow, holder: Op) -> Iterator[Collected]:
@@ -65,7 +66,8 @@ def collected(flow: FunctionFlow, holder: Op) -> Iterator[Collected]:
             name = holder.path or store.op.path or _name(holder)
             doubtful = not surely or store.op.branches != holder.branches
             sure = store.value.kind is Kind.TENSOR
-            yield Collected(store.op, store.value_node, name, over_data(holder, store.op), end, doubtful, sure)
+            pooled = surely and _pooled(flow, store.value.defs)
+            yield Collected(store.op, store.value_node, name, over_data(holder, store.op), end, doubtful, sure, pooled)
 
 
 def _computed(store: Store) -> bool:
@@ -120,10 +122,43 @@ def _forwards(flow: FunctionFlow, op: Op) -> bool:
         return True
     if op.mode is not Mode.OFF:
         return False
-    method = op.name == "call" and op.receiver is not None and op.receiver.kind is Kind.MODULE
+    if op.name == "call" and (op.receiver is None or op.receiver.kind is not Kind.MODULE):
+        return op.value.kind is Kind.TENSOR and _returns_output(flow, op)
+    method = op.name == "call"
     result = op.value.elements if op.value.kind is Kind.CONTAINER and isinstance(op.value.elements, tuple) else ()
     tensors = all(part.kind is Kind.TENSOR for part in result or (op.value,))
     return method and tensors and callee_forwards(flow, op) is not None
+
+
+def _returns_output(flow: FunctionFlow, call: Op, depth: int = NESTING) -> bool:
+    """Does a function of the project return what a forward in it gave, at full size or averaged over some dimension?"""
+    inner = applied_flow(flow, call) if depth else None
+    for returned in inner.frame.returns if inner is not None else ():
+        if not _small(returned) and returned.device != "cpu" and inner is not None:
+            makers = list(closure(returned.defs, _through))
+            if not any(map(_reduces, returned.defs)) and any(
+                op.name == "module" or op.name == "call" and _returns_output(inner, op, depth - 1) for op in makers
+            ):
+                return True
+    return False
+
+
+def _pooled(flow: FunctionFlow, makers: Iterable[Op], depth: int = NESTING) -> bool:
+    """Is it averaged on the way, here or in a function that gives it: perhaps down to one number a row?"""
+    for op in closure(makers, _through):
+        inner = applied_flow(flow, op) if op.name == "call" and depth and op.value.kind is Kind.TENSOR else None
+        given = [maker for returned in inner.frame.returns for maker in returned.defs] if inner is not None else []
+        if _pools(op) or inner is not None and _pooled(inner, given, depth - 1):
+            return True
+    return False
+
+
+def _pools(op: Op) -> bool:
+    """Is it a mean or sum over some of the dimensions, which leaves a vector a row or so?"""
+    if op.name not in ("torch.mean", "torch.sum") or op.value.scalar is Fact.YES:
+        return False
+    over = op.argument(0, "dim")
+    return over is not None and over.value.const != 0
 
 
 def _through(op: Op) -> list[Op]:
@@ -134,7 +169,8 @@ def _through(op: Op) -> list[Op]:
 
 
 def _reduces(op: Op) -> bool:
-    return op.name in REDUCING or op.name == "compare" or _small(op.value) or _is_loss(op)
+    reduces = op.name in REDUCING and not _pools(op)
+    return reduces or op.name == "compare" or _small(op.value) or _is_loss(op)
 
 
 def _is_loss(op: Op) -> bool:

@@ -30,8 +30,10 @@ class Handler:
 
     @property
     def out_of_memory(self) -> bool:
-        """Does it surely handle memory running out: by the exception's name, or by a look at its message?"""
-        return "OutOfMemoryError" in self.caught or (self.broad and "out of memory" in self.text.lower())
+        """Does it surely handle memory running out: by the exception's name, by a look at its message, or as it empties
+        the allocator's cache?"""
+        looks = "out of memory" in self.text.lower() or "empty_cache(" in self.text
+        return "OutOfMemoryError" in self.caught or (self.broad and looks)
 
     @property
     def broad(self) -> bool:

@@ -151,13 +151,18 @@ def _parameters(
         known = given[position] if position < len(given) else None
         if known is not None and value.kind is Kind.UNKNOWN and known.kind is not Kind.UNKNOWN:
             value = replace(value, kind=known.kind, name=known.name, trainable=known.trainable)
-        if value.kind in (Kind.UNKNOWN, Kind.TENSOR, Kind.CONTAINER):
+        if value.kind in (Kind.UNKNOWN, Kind.TENSOR, Kind.CONTAINER) or _given_record(frame, position, value):
             value = replace(value, graph=Fact.NO, params=frozenset({position}))
         where = nodes.get(parameter.name, node)
         op = frame.op("param", where, handed.get(position, value), path=parameter.name)
         frame.state.env[parameter.name] = op.value
         ops.append(op)
     return ops
+
+
+def _given_record(frame: Frame, position: int, value: Value) -> bool:
+    """Does a caller hand in a record, whose fields may carry a graph? The object's own method does not ask this."""
+    return (position > 0 or frame.info.owner is None) and frame.program.is_record(value)
 
 
 def _parameter_nodes(params: cst.Parameters) -> list[cst.Param]:

@@ -67,14 +67,19 @@ def linear(op: Op) -> bool:
     return isinstance(op.node, (cst.UnaryOperation, cst.Call))
 
 
-def _given(value: Value) -> bool:
-    """Is it a setting that the function was given: a parameter of unknown kind or what is read off one?"""
-    return (
-        value.kind is Kind.UNKNOWN
-        and value.graph is Fact.NO
-        and bool(value.defs)
-        and all(op.name in ("param", "load", "item") for op in value.defs)
-    )
+def _given(value: Value, depth: int = 3) -> bool:
+    """Is it a setting that the function was given: a parameter of unknown kind, what is read off one, or a number
+    computed from such (`1 - alpha`)?"""
+    if value.kind is not Kind.UNKNOWN or value.graph is not Fact.NO or not value.defs or not depth:
+        return False
+    return all(_is_given(op, depth) for op in value.defs)
+
+
+def _is_given(op: Op, depth: int) -> bool:
+    if op.name != "arith":
+        return op.name in ("param", "load", "item")
+    operands = [a.value for a in op.arguments] + ([op.receiver] if op.receiver is not None else [])
+    return all(v.kind is Kind.HOST or _given(v, depth - 1) for v in operands)
 
 
 # -- over the iterations of a loop

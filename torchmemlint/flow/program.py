@@ -29,6 +29,7 @@ KEPT_FLOWS = 2000  # interpretations kept in memory
 CONTEXTUAL = frozenset(
     {Kind.MODULE, Kind.INSTANCE, Kind.OPTIMIZER, Kind.SCALER, Kind.LOADER, Kind.FUNCTION, Kind.CLASS}
 )
+RECORDS = frozenset({"dict", "collections.OrderedDict", "types.SimpleNamespace"})
 MODES = {"off": Mode.OFF, "on": Mode.ON, "no_grad": Mode.OFF}
 
 Signature = tuple[tuple[Kind, str | None, Fact] | None, ...]
@@ -78,6 +79,25 @@ class Program:
         flow = self.flow(info)
         body = flow.node.body if flow is not None else None
         return isinstance(body, cst.BaseSuite) and all(map(_does_nothing, body.body))
+
+    def sole_override(self, info: FunctionInfo) -> FunctionInfo | None:
+        """The only method of the project that does something in the place of an abstract one."""
+        owner = self.project.owner(info)
+        heirs = self.project.subclasses(owner) if owner is not None else ()
+        found = [self.project.method(sub, info.name) for sub in heirs if info.name in sub.methods]
+        written = [method for method in found if method is not None and not self.is_abstract(method)]
+        return written[0] if len(written) == 1 else None
+
+    def is_record(self, value: Value) -> bool:
+        """Is it an object of a dataclass, a named tuple, a dict with a name of its own, or a class that attrs
+        writes?"""
+        info = self.class_(value.name) if value.kind is Kind.INSTANCE else None
+        if info is None:
+            return False
+        written = any(d.rpartition(".")[2] in ("dataclass", "define", "frozen", "attrs", "s") for d in info.decorators)
+        bases = self.project.external_bases(info)
+        plain = not RECORDS.isdisjoint(bases) and self.method(value.name, "__init__") is None
+        return written or plain or any(base.endswith("NamedTuple") for base in bases)
 
     def class_(self, key: str | None) -> ClassInfo | None:
         """The class of that key."""

@@ -17,8 +17,6 @@ from torchmemlint.flow.summary import Summary
 from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, join, mapped, replace
 from torchmemlint.index.model import ClassInfo, FunctionInfo
 
-RECORDS = frozenset({"dict", "collections.OrderedDict", "types.SimpleNamespace"})
-
 
 def function(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> Value:
     """Call a FUNCTION value: a nested one in place, a project one through its summary."""
@@ -35,7 +33,8 @@ def function(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> V
 
 def call_function(f: Frame, node: cst.Call, info: FunctionInfo, args: list[Argument], receiver: Value | None) -> Value:
     """Call a project function; with a receiver for a bound method."""
-    value = applied(f, node, info, args, receiver) if not f.program.is_abstract(info) else None
+    known = f.program.sole_override(info) if f.program.is_abstract(info) else info
+    value = applied(f, node, known, args, receiver) if known is not None else None
     return value if value is not None else _unsummarised(f, node, info, args, receiver)
 
 
@@ -98,7 +97,7 @@ def construct(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> 
 
 def _fields(f: Frame, node: cst.Call, info: ClassInfo, args: list[Argument]) -> list[Value]:
     """The arguments that a new object holds: all that a record is made of, what the constructor puts on the object."""
-    if is_record(f, info):
+    if f.program.is_record(f.program.instance(info)):
         return [a.value for a in args]
     init = f.program.method(f.program.key(info), "__init__")
     summary = f.program.summary(init, ()) if init is not None and args else None
@@ -107,14 +106,6 @@ def _fields(f: Frame, node: cst.Call, info: ClassInfo, args: list[Argument]) -> 
     bound = bound_values(init, args, UNKNOWN, node)
     held = {p for kept in summary.kept if kept.root == 0 and kept.how == "assign" for p in kept.params}
     return [b.value for position, b in enumerate(bound) if b is not None and position in held]
-
-
-def is_record(f: Frame, info: ClassInfo) -> bool:
-    """Is it a dataclass, a named tuple, a dict with a name of its own, or a class that attrs writes?"""
-    written = any(d.rpartition(".")[2] in ("dataclass", "define", "frozen", "attrs", "s") for d in info.decorators)
-    bases = f.program.project.external_bases(info)
-    plain = not RECORDS.isdisjoint(bases) and f.program.method(f.program.key(info), "__init__") is None
-    return written or plain or any(base.endswith("NamedTuple") for base in bases)
 
 
 def bound_values(

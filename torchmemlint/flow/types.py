@@ -45,6 +45,9 @@ def _named(program: Program, index: FileIndex, text: str) -> Value:
     if value.kind is Kind.CLASS:
         info = program.class_(value.name)
         return program.instance(info) if info is not None else UNKNOWN
+    other = program.project.indexed_class(index, text) if "." in text else None
+    if other is not None:  # a class that the file imports, by the name it has at home
+        return program.instance(other)
     name = value.name if value.kind is Kind.EXTERNAL and value.name else text
     if name in TENSOR_TYPES:
         return Value(kind=Kind.TENSOR)

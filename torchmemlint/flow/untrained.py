@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from torchmemlint.flow.devices import KEEPS, MOVES
 from torchmemlint.flow.gradients import optimizers_in_reach
 from torchmemlint.flow.graph import Mode, Op, Sink, closure, sinks
-from torchmemlint.flow.optimizers import Owned, is_criterion, passes_of
+from torchmemlint.flow.lifetimes import applied_flow
+from torchmemlint.flow.optimizers import Owned, is_criterion, optimizers, passes_of
 from torchmemlint.flow.values import Fact, Kind, Value
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 CHANGES = (KEEPS | MOVES) - {"construct"}
 RUNS = frozenset({"module", "load_state_dict", "state_dict", "del"})
 SWITCHES = frozenset({"requires_grad", "requires_grad_", "eval"})
+
+
+HANDED_DEPTH = 3  # calls that a network is followed through
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,51 @@ def untrained(flow: FunctionFlow) -> Iterator[Untrained]:
                     known = list(optimizers_in_reach(flow))
                 if known and all(o.known and not _covers(o, path) for o in known):
                     yield Untrained(path, evaluated, op, backward)
+
+
+def handed_down(flow: FunctionFlow) -> Iterator[Untrained]:
+    """The same where the network is put into eval mode here, beside the optimizer that does not hold it, and run in a
+    function that it is handed to."""
+    switches = [op for op in flow.named("eval") if op.path and _unfrozen(op)]
+    known = list(optimizers(flow)) if switches else []
+    trained = {op.path for op in flow.named("train")}
+    for op in switches:
+        path = op.path or ""
+        if not known or path in trained or any(not o.known or _covers(o, path) for o in known):
+            continue
+        makers = set(op.receiver.defs) if op.receiver is not None else set()
+        for call in flow.named("call"):
+            forward = _run_in(flow, call, makers, HANDED_DEPTH) if call.order > op.order else None
+            if forward is not None:
+                yield Untrained(path, op, forward, call)
+                break
+
+
+def _unfrozen(op: Op) -> bool:
+    return op.receiver is not None and op.receiver.trainable is not Fact.NO and op.value.trainable is not Fact.NO
+
+
+def _run_in(flow: FunctionFlow, call: Op, makers: set[Op], depth: int) -> Op | None:
+    """The pass of a called function, on a way to a backward, through the module that `makers` made."""
+    info = flow.program.called(call)
+    bound = flow.program.callers.bound(info, call) if info is not None else []
+    given = [n for n, a in enumerate(bound) if a is not None and not makers.isdisjoint(a.value.defs)]
+    inner = applied_flow(flow, call) if given and depth else None
+    if inner is None:
+        return None
+    received = {inner.parameters[n] for n in given if n < len(inner.parameters)}
+    if any(op.name == "param" and op.value.trainable is Fact.NO for op in received):
+        return None
+    for op in inner.named("module"):
+        own = op.receiver is not None and not received.isdisjoint(op.receiver.defs)
+        if own and op.value.graph is Fact.YES and op.mode is not Mode.OFF and _walked(inner, op):
+            return op
+    found = (_run_in(inner, op, received, depth - 1) for op in inner.named("call"))
+    return next((op for op in found if op is not None), None)
+
+
+def _walked(flow: FunctionFlow, forward: Op) -> bool:
+    return Sink.BACKWARD in sinks(forward) | flow.program.callers.sinks(flow, forward)
 
 
 def _evaluated_in(flow: FunctionFlow, forward: Op) -> Iterator[tuple[str, Op]]:

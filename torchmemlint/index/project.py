@@ -70,6 +70,11 @@ class ProjectIndex:
         """The absolute dotted name of what the file writes as `name` ("F.relu" -> "torch.nn.functional.relu")."""
         return self._complete(*self.resolver.written(name, file))[1]
 
+    def indexed_class(self, file: FileIndex, dotted: str) -> ClassInfo | None:
+        """The project's class that an annotation in the index means."""
+        found = self.resolver.indexed(dotted, file)[0] if dotted.partition(".")[0] in self.resolver.heads else None
+        return found if isinstance(found, ClassInfo) else None
+
     def canonical(self, file: FileIndex, dotted: str) -> str:
         """The final name of a base, decorator or annotation in the index: star imports and re-exports followed."""
         return self._complete(*self.resolver.indexed(dotted, file))[1]

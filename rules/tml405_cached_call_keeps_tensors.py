@@ -37,6 +37,7 @@ class CachedCallKeepsTensors(Rule):
     name = "cached-call-keeps-tensors"
     severity = Severity.WARNING
     words = frozenset({"lru_cache", "cache", "alru_cache", COLLECTS})
+    loud = (frozenset({"lru_cache", "cache", "alru_cache", "id"}),)
 
     @on(FunctionClosed)
     def memos(self, event: FunctionClosed) -> Iterator[Finding]:

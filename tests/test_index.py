@@ -100,7 +100,7 @@ def test_one_line_definitions() -> None:
     file = index("class A: x = 1\ndef f(a=2): return secret\ndef g(a,\n      b): return hidden\n")
     assert function(file, "f").body_line == function(file, "f").line == 2
     assert (function(file, "g").line, function(file, "g").body_line) == (3, 4)
-    assert file.functions["pkg.mod:"].words == {"x", "a", "b"}
+    assert file.functions["pkg.mod:"].words == {"x"}
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
@@ -144,8 +144,8 @@ def test_words_of_functions_and_of_the_module_body() -> None:
     )
     body = file.functions["pkg.mod:"]
     assert (body.name, body.qualname, body.line, body.column) == ("", "", 1, 0)
-    assert {"CONSTANT", "make", "Base", "LIMIT", "decorate", "DEFAULT", "tail"} <= body.words
-    assert not {"deep", "shallow", "nested"} & body.words
+    assert {"CONSTANT", "make", "Base", "LIMIT", "tail"} <= body.words
+    assert not {"deep", "shallow", "nested", "decorate", "DEFAULT"} & body.words
     assert {"deep", "shallow", "nested", "decorate", "DEFAULT"} <= function(file, "A.f").words
     assert "tail" not in function(file, "A.f").words
     assert not {"A", "f"} & (body.words | function(file, "A.f").words)  # defined here, not used
@@ -392,3 +392,44 @@ def test_globals() -> None:
         """
     )
     assert file.globals == set("abcdefgjlmnpq")
+
+
+def test_operators_that_are_only_variables_are_plain() -> None:
+    source = '''
+from torch import exp
+
+
+def f(x, t, std, sqrt):
+    view = x.view(-1) * std
+    return map(exp, view), t, "softmax", sqrt (x), isqrt(x), cat
+'''
+    info = function(index(source), "f")
+    assert info.plain == {"t", "std", "softmax", "cat"}
+    assert info.plain < info.words
+
+
+def test_functions_and_docstrings_are_no_words_of_the_module() -> None:
+    source = '''"""One row.
+a softmax
+"""
+import torch
+
+
+@torch.no_grad()
+def f(x=default):
+    return x
+
+
+class Net(torch.nn.Module):
+    """A net.
+    a sigmoid
+    """
+
+    scale = 2
+
+    def forward(self, x):
+        return x
+'''
+    words = index(source).functions["pkg.mod:"].words
+    assert "scale" in words
+    assert words.isdisjoint({"softmax", "sigmoid", "no_grad", "default", "forward", "Net"})

@@ -1,5 +1,5 @@
 """Slices of a file that are parsed on their own: one function with all that is nested in it, or the module's top level
-without the bodies of its functions. Offsets in the file follow by a piecewise constant shift."""
+without its functions. Offsets in the file follow by a piecewise constant shift."""
 
 from __future__ import annotations
 
@@ -189,18 +189,20 @@ def function_unit(source: Source, index: FileIndex, info: FunctionInfo, slices: 
 
 
 def module_unit(source: Source, index: FileIndex, info: FunctionInfo, slices: Slices) -> Unit:
-    """Parse the module's top level, each function's body replaced by `0`. Raises libcst.ParserSyntaxError."""
+    """Parse the module's top level, each function replaced by `0`. Raises libcst.ParserSyntaxError."""
     data = source.data
-    text, pieces, at = b"", [(0, 0)], 0
+    text, pieces, at = [], [(0, 0)], 0
+    length = 0
     for function in sorted(index.functions.values(), key=lambda f: f.line):
-        if not function.name or function.body_line <= function.line:
+        if not function.name:
             continue
-        line_start, end = _bounds(source, function.body_line, function.end_line)
-        start = line_start + function.body_column
+        line_start, end = _bounds(source, function.first_line, function.end_line)
+        start = line_start + function.column
         if start < at or data[line_start:start].strip():
-            continue  # nested in what was left out, or on the line of its signature
-        text += data[at:start] + b"0\n"
-        pieces.append((len(text), end - len(text)))
+            continue  # nested in what was left out, or behind something else on its line
+        text += [data[at:start], b"0\n"]
+        length += start - at + 2
+        pieces.append((length, end - length))
         at = end
-    text += data[at:]
-    return Unit(source, index, info, slices.parse(info, text), tuple(pieces))
+    text.append(data[at:])
+    return Unit(source, index, info, slices.parse(info, b"".join(text)), tuple(pieces))

@@ -7,12 +7,12 @@ import gc
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from torchmemlint.index.constructors import made
 from torchmemlint.index.model import ClassInfo, FileIndex, FunctionInfo, Parameter
 from torchmemlint.index.modules import module_name
-from torchmemlint.index.names import Names, split_lines, words_of, written
+from torchmemlint.index.names import Names, plain_words, split_lines, words_of, written
 from torchmemlint.index.sketch import Surroundings, sketch
 from torchmemlint.index.walk import (
     FUNCTION,
@@ -28,6 +28,7 @@ from torchmemlint.source import Source, renamed
 
 __all__ = ["index_source", "module_name", "parse"]
 
+Worded = tuple[str, frozenset[str]]
 _HEADER = re.compile(r"\b(?:def|class)\s+\w+")
 # Methods of tensors and modules that return an object of the same class: `net = Net().cuda()` was made by `Net`.
 _CHAINED = frozenset(
@@ -88,7 +89,8 @@ def _index(source: Source, module: str, is_package: bool) -> FileIndex:
     found = Collected()
     walker = Walker(found, module, is_package)
     walker.block(tree.body, None, sure=True)
-    words = [_words(definition.node, lines) for definition in found.definitions]
+    texts = [_text(definition.node, lines) for definition in found.definitions]
+    words = list(map(words_of, texts))
     for definition, known in zip(found.definitions, words):
         if isinstance(definition.node, FUNCTION) and ("import" in known or "global" in known):
             walker.inside(definition.node.body)
@@ -96,7 +98,7 @@ def _index(source: Source, module: str, is_package: bool) -> FileIndex:
         if name not in found.bound:
             found.imports.setdefault(name, target)
     maker = _Maker(source.path, module, lines, found)
-    functions, classes = maker.infos(words)
+    functions, classes = maker.infos(zip(texts, words))
     body = maker.module_body(tree.body)
     return FileIndex(
         path=source.path,
@@ -128,17 +130,23 @@ def _yields(function: FunctionNode) -> bool:
     return False
 
 
-def _words(node: FunctionNode | ast.ClassDef, lines: Sequence[str]) -> frozenset[str]:
-    """The words of a function but for its name's definition; none of a class, whose own lines count as the module's."""
+def _text(node: FunctionNode | ast.ClassDef, lines: Sequence[str]) -> str:
+    """A function but for its own name and docstring; nothing of a class, whose own lines count as the module's."""
     if isinstance(node, ast.ClassDef):
-        return frozenset()
-    above, below = lines[first_line(node) - 1 : node.lineno - 1], lines[node.lineno : node.end_lineno]
-    text = node.body[0]
+        return ""
+    above, below = lines[first_line(node) - 1 : node.lineno - 1], list(lines[node.lineno : node.end_lineno])
+    _cut_docstring(below, node.body, node.lineno, node.lineno)
+    return "\n".join([*above, _after_name(lines[node.lineno - 1]), *below])
+
+
+def _cut_docstring(rows: list[str], body: Sequence[ast.stmt], header: int, offset: int = 0) -> None:
+    """Empty the rows of a docstring but for its first and last, which may hold more. `header`: the definition's row;
+    `offset`: how many rows of the file come before these."""
+    text = body[0] if body else None
     if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant) and isinstance(text.value.value, str):
         first, last = text.lineno, text.end_lineno or text.lineno
-        if first > node.lineno and last - first > 1:  # its lines but for the first and the last, which may hold more
-            below = [*below[: first - node.lineno], *below[last - 1 - node.lineno :]]
-    return words_of("\n".join([*above, _after_name(lines[node.lineno - 1]), *below]))
+        if first > header and last - first > 1:
+            rows[first - offset : last - 1 - offset] = [""] * (last - 1 - first)
 
 
 class _Maker:
@@ -151,16 +159,17 @@ class _Maker:
         assigned = frozenset(name for name, _ in found.assigned)
         self.file = Surroundings(found.imports, known, assigned)
 
-    def infos(self, words: Sequence[frozenset[str]]) -> tuple[dict[str, FunctionInfo], dict[str, ClassInfo]]:
-        """Functions and classes by id. The first of several definitions with one name has the plain id."""
+    def infos(self, found: Iterable[Worded]) -> tuple[dict[str, FunctionInfo], dict[str, ClassInfo]]:
+        """Functions and classes by id; `found`: of each definition its text and words. The first of several definitions
+        with one name has the plain id."""
         self._number()
         functions: dict[str, FunctionInfo] = {}
         classes: dict[str, ClassInfo] = {}
-        for definition, known in zip(self.found.definitions, words):
+        for definition, worded in zip(self.found.definitions, found):
             if isinstance(definition.node, ast.ClassDef):
                 classes[definition.id] = self._class(definition, definition.node)
                 continue
-            info = functions[definition.id] = self._function(definition, definition.node, known)
+            info = functions[definition.id] = self._function(definition, definition.node, *worded)
             if info.owner is not None and not _is_stub(definition):
                 classes[info.owner].methods.setdefault(info.name, info.id)
         for definition in self.found.definitions:
@@ -176,7 +185,7 @@ class _Maker:
             taken[base] = number = taken.get(base, 0) + 1
             definition.id = base if number == 1 else f"{base}#{number}"
 
-    def _function(self, definition: Definition, node: FunctionNode, words: frozenset[str]) -> FunctionInfo:
+    def _function(self, definition: Definition, node: FunctionNode, text: str, words: frozenset[str]) -> FunctionInfo:
         return FunctionInfo(
             id=definition.id,
             path=self.path,
@@ -195,9 +204,13 @@ class _Maker:
             is_async=isinstance(node, ast.AsyncFunctionDef),
             is_generator="yield" in words and _yields(node),
             words=words,
+            plain=self._plain(text, words),
             marks=frozenset(map(sys.intern, self._marks(definition, node))),
             made=made(node) if definition.owner is not None and node.name == "__init__" else {},
         )
+
+    def _plain(self, text: str, words: frozenset[str]) -> frozenset[str]:
+        return plain_words(text, words, self.found.imports) if not self.found.stars else frozenset()
 
     def _marks(self, definition: Definition, node: FunctionNode) -> set[str]:
         """The pseudo-words of a function; a constructor is given none: what it keeps are modules and settings."""
@@ -249,25 +262,10 @@ class _Maker:
         return self.names.name(node)
 
     def module_body(self, body: Sequence[ast.stmt]) -> FunctionInfo:
-        """The module's own code as a function. Its words are those outside function bodies; names that are only
-        defined or imported there do not count: they would make each module a caller of all its functions."""
-        lines = list(self.lines)
-        for first, last in self.found.import_rows:
-            if not any(";" in row for row in lines[first:last]):
-                lines[first:last] = [""] * (last - first)
-        kept: list[str] = []
-        at = 0
-        for definition in self.found.definitions:
-            node = definition.node
-            if not isinstance(node, ast.ClassDef):
-                row = statement_line(node.body[0]) - 1
-                lines[row] = lines[row].encode()[: node.body[0].col_offset].decode()  # a signature may end there
-                lines[node.lineno - 1] = _after_name(lines[node.lineno - 1])
-                kept += lines[at : row + 1]
-                at = max(at, node.end_lineno or row)
-            else:
-                lines[node.lineno - 1] = _after_name(lines[node.lineno - 1])
-        kept += lines[at:]
+        """The module's own code as a function. Its words are those outside functions; names that are only defined or
+        imported there do not count: they would make each module a caller of all its functions."""
+        text = "\n".join(self._outside(body))
+        words = words_of(text)
         return FunctionInfo(
             id=f"{self.module}:",
             path=self.path,
@@ -279,9 +277,28 @@ class _Maker:
             body_line=1,
             end_line=max(1, len(self.lines) - (not self.lines[-1])),
             column=0,
-            words=words_of("\n".join(kept)),
+            words=words,
+            plain=self._plain(text, words),
             marks=frozenset(map(sys.intern, sketch(body, None, self.file, False))),
         )
+
+    def _outside(self, body: Sequence[ast.stmt]) -> Iterator[str]:
+        """The rows of the module without functions, imports, docstrings and the names of classes."""
+        lines = list(self.lines)
+        for first, last in self.found.import_rows:
+            if not any(";" in row for row in lines[first:last]):
+                lines[first:last] = [""] * (last - first)
+        _cut_docstring(lines, body, 0)
+        at = 0
+        for definition in self.found.definitions:
+            node = definition.node
+            if isinstance(node, ast.ClassDef):
+                _cut_docstring(lines, node.body, node.lineno)
+                lines[node.lineno - 1] = _after_name(lines[node.lineno - 1])
+            else:
+                yield from lines[at : first_line(node) - 1]
+                at = max(at, node.end_lineno or node.lineno)
+        yield from lines[at:]
 
     def constructed(self) -> dict[str, str]:
         """Module-level names made by one call each; a name made by different callees is left out."""

@@ -6,9 +6,13 @@ import ast
 import re
 import sys
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Sequence
+from functools import cache
+
+from torchmemlint.knowledge import operator
 
 _WORD = re.compile(r"[^\W\d]\w*")
+_ASKED = re.compile(r"\.([^\W\d]\w*)")
 _COMMENT = re.compile(r"#[^\n\r\"']*$", re.MULTILINE)  # with a quote behind it, it may be in a string
 _BREAK = re.compile(r"\r\n|\r|\n")
 _TRANSPARENT = frozenset({"Optional", "Annotated", "Final", "ClassVar"})
@@ -20,6 +24,35 @@ def words_of(text: str) -> frozenset[str]:
     if not text.isascii():  # Python compares identifiers in this form
         found = {unicodedata.normalize("NFKC", word) for word in found}
     return frozenset(map(sys.intern, found))
+
+
+_SAID = frozenset("cpu cuda device dtype data grad requires_grad volatile pin_memory".split())
+"""Names of operators that say something as a keyword or in a string, too."""
+
+
+@cache
+def _names_operator(word: str) -> bool:
+    return operator(word) is not None and word not in _SAID
+
+
+@cache
+def _call_of(word: str) -> tuple[str, str, Callable[[str], object]]:
+    return f"{word}(", f"{word} ", re.compile(rf"\b{word}\s*\(").search
+
+
+def _called(word: str, text: str) -> bool:
+    tight, loose, search = _call_of(word)
+    return (tight in text or loose in text) and search(text) is not None  # the search alone costs ten times as much
+
+
+def plain_words(text: str, words: frozenset[str], imported: Container[str]) -> frozenset[str]:
+    """Those of the words that name an operator of torch, but are variables or keywords in `text` (`t`, `std`): nothing
+    of that name is called, imported or asked of an object."""
+    named = set(filter(_names_operator, words))
+    if not named or "getattr" in words:
+        return frozenset()
+    named.difference_update(_ASKED.findall(text))
+    return frozenset(word for word in named if word not in imported and not _called(word, text))
 
 
 def split_lines(text: str) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from torchmemlint.flow.values import Fact
 from torchmemlint.index.bases import is_module_base
-from torchmemlint.index.marks import CALLS, KEEPERS, KEEPS
+from torchmemlint.index.marks import CALLS, KEEPERS, KEEPS, LOOPS
 from torchmemlint.index.model import ClassInfo, FileIndex, FunctionInfo
 from torchmemlint.index.resolve import Resolver, Target, folder_of
 
@@ -273,11 +273,13 @@ class ProjectIndex:
         return {path: root(path) for path in self.files}
 
     def marks(self, info: FunctionInfo) -> frozenset[str]:
-        """The words and pseudo-words of a function, with those that only the linked project tells."""
+        """What rules may look at a function for: its words but the plain ones, its pseudo-words and those that only the
+        linked project tells."""
         if self._keepers is None:
             self._keepers = frozenset(self._keeping())
-        words = info.words | info.marks
-        return words if words.isdisjoint(self._keepers) else words | {KEEPERS}
+        words = (info.words - info.plain) | info.marks if info.plain else info.words | info.marks
+        once = not info.name and LOOPS not in info.marks  # what runs a single time collects nothing
+        return words if once or words.isdisjoint(self._keepers) else words | {KEEPERS}
 
     def _keeping(self) -> Iterator[str]:
         """Names under which functions are called that may keep their arguments."""

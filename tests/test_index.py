@@ -395,14 +395,14 @@ def test_globals() -> None:
 
 
 def test_operators_that_are_only_variables_are_plain() -> None:
-    source = '''
+    source = """
 from torch import exp
 
 
 def f(x, t, std, sqrt):
     view = x.view(-1) * std
     return map(exp, view), t, "softmax", sqrt (x), isqrt(x), cat
-'''
+"""
     info = function(index(source), "f")
     assert info.plain == {"t", "std", "softmax", "cat"}
     assert info.plain < info.words

@@ -10,7 +10,7 @@ from torchmemlint.fixes import Plan, add_decorator, spell
 from torchmemlint.flow.closing import dropped_context, given_in_eval
 from torchmemlint.flow.endings import dropped
 from torchmemlint.flow.events import ForwardClosed, FunctionClosed
-from torchmemlint.flow.flagged import left_out
+from torchmemlint.flow.flagged import left_out, skipped_in_turn
 from torchmemlint.flow.graph import Mode, Op, Sink, closure, downstream, fact, sinks
 from torchmemlint.flow.patterns import alone
 from torchmemlint.flow.testcases import in_demonstration, in_test
@@ -82,6 +82,7 @@ class MissingNoGrad(Rule):
         """A function that trains or evaluates by a flag, called for evaluation with grad on."""
         found = left_out(event.function)
         if found is None:
+            yield from self._in_turn(event)
             return
         forward, site = found
         callee = forward.path or event.function.unit.text(forward.node).partition("(")[0]
@@ -92,6 +93,21 @@ class MissingNoGrad(Rule):
         )
         related = (("no backward follows this call", Place(site.op.unit, site.op.node)),)
         yield self.finding(event, forward.node, message, related=related)
+
+    def _in_turn(self, event: FunctionClosed) -> Iterator[Finding]:
+        """A loop over phases, one of which leaves the backward out, with grad on in all of them."""
+        found = skipped_in_turn(event.function)
+        if found is None:
+            return
+        forward, loop, phase = found
+        callee = forward.path or event.function.unit.text(forward.node).partition("(")[0]
+        message = (
+            f"`{callee}` records a graph for {phase} too, where no backward runs: every activation of the pass is "
+            "saved until the result is dropped; enter `torch.set_grad_enabled` with the test that guards the backward"
+        )
+        yield self.finding(
+            event, forward.node, message, related=(("the phases", Place(event.function.unit, loop.iter)),)
+        )
 
     def _severity(self, event: ForwardClosed) -> Severity | None:
         op, flow = event.op, event.function

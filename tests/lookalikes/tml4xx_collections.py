@@ -69,3 +69,36 @@ def drive():
     decoder = Decoder(8, 16)
     ensemble([nn.Linear(8, 2), nn.Linear(8, 2)], torch.randn(2, 8), device)
     return index.search(torch.randn(2, 8)), generate(decoder, torch.zeros(2, 1, dtype=torch.long), 3)
+
+
+def wished(labels, dim):
+    targets = []
+    for i in range(dim):
+        target = labels.clone()
+        target[:, i] = 1
+        targets.append(target.to("cuda"))
+    return targets
+
+
+class Painter(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Conv2d(8, 3, 3, padding=1)
+
+    def forward(self, image, style):
+        style = style.view(style.size(0), style.size(1), 1, 1).expand(-1, -1, image.size(2), image.size(3))
+        return torch.tanh(self.layer(torch.cat([image, style], 1)))
+
+
+class Translator:
+    def __init__(self, loader, device):
+        self.net, self.loader, self.device = Painter().to(device), loader, device
+
+    def test(self):
+        with torch.no_grad():
+            for i, (real, labels) in enumerate(self.loader):
+                real = real.to(self.device)
+                shown = [real]
+                for target in wished(labels, 5):
+                    shown.append(self.net(real, target))
+                print(i, torch.cat(shown, dim=3).cpu().numpy().mean())

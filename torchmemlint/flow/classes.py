@@ -227,6 +227,8 @@ class Classes:
         """Does a constructor make parameters: a Parameter, or a submodule that has some?"""
         if flow.named("register_parameter") or any(op.callee in PARAMETERS for op in flow.ops):
             return Fact.YES
+        if not flow.frame.frozen and any(op.value.trainable is Fact.YES for op in flow.named("construct")):
+            return Fact.YES  # whatever it is put into: a list, `add_module`
         values = [s.value for op in flow.named("load") for s in op.stores]
         facts = [v.trainable for v in values if v.kind is Kind.MODULE]
         facts += [Fact.MAYBE for v in values if v.kind is Kind.UNKNOWN and any(op.name == "?call" for op in v.defs)]

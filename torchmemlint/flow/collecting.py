@@ -185,10 +185,17 @@ def _small(value: Value) -> bool:
 
 def over_data(holder: Op | None, op: Op) -> bool:
     """Does a loop between holder and store run over a loader or an iterable, and not over a range?"""
-    loops = set(op.loops[len(holder.loops) if holder is not None else 0 :])
+    around = holder.loops if holder is not None else ()
+    loops = set(op.loops[len(around) :])
     sources = closure(op.inputs, lambda o: o.inputs)
     members = [o for o in sources if o.name in ("batch", "iter") and o.value.kind is not Kind.HOST]
-    return any(loops & set(o.loops[-1:]) and not _is_called(o) for o in members)
+    return any(loops & set(o.loops[-1:]) and not _is_called(o) and not (around and _of_list(o)) for o in members)
+
+
+def _of_list(member: Op) -> bool:
+    """In a loop of its own a list that the program has filled is what one batch is run with: labels, styles, scales."""
+    listed = member.name == "iter" and any(maker.value.kind is Kind.CONTAINER for maker in member.inputs)
+    return listed and not any(o.name == "batch" for o in closure(member.inputs, lambda o: o.inputs, 60))
 
 
 def _is_called(member: Op) -> bool:

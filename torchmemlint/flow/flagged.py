@@ -49,6 +49,37 @@ def left_out(flow: FunctionFlow) -> tuple[Op, CallSite] | None:
     return None
 
 
+def skipped_in_turn(flow: FunctionFlow) -> tuple[Op, cst.For, str] | None:
+    """The first forward in a loop over written-down phases (`for phase in ["train", "valid"]`) of which one fails the
+    test of every backward, with that loop and the phase as it is written; None where there is none."""
+    backs = [op for op in flow.ops if Sink.BACKWARD in op.sunk and not isinstance(op.node, cst.Return)]
+    tests = [list(_tests(flow, op)) for op in backs]
+    forward = _forward(flow, backs) if backs and all(tests) else None
+    if forward is None or _behind_test(flow, forward, tests):
+        return None
+    if forward.mode is Mode.ENTERED and flow.info.name and flow.program.callers.entered(flow.info) is Fact.NO:
+        return None
+    inside = {id(node) for back in backs for node in around(flow.node, back.node)}
+    for loop in around(flow.node, forward.node):
+        if not isinstance(loop, cst.For) or not isinstance(loop.target, cst.Name) or id(loop) not in inside:
+            continue
+        for phase in _listed(flow, loop.iter):
+            given = {loop.target.value: _constant(phase)}
+            if all(any(_holds(t.test, given) is (not t.wanted) for t in each) for each in tests):
+                return forward, loop, flow.unit.text(phase)
+    return None
+
+
+def _listed(flow: FunctionFlow, node: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """The constants that an iterable surely has: those of a list written down, here or where the name is bound."""
+    if isinstance(node, cst.Name):
+        bound = [op.statement for op in flow.named("bind") if op.path == node.value]
+        return _listed(flow, bound[0].value) if len(bound) == 1 and isinstance(bound[0], cst.Assign) else []
+    if isinstance(node, cst.BinaryOperation):
+        return [*_listed(flow, node.left), *_listed(flow, node.right)]
+    return [e.value for e in node.elements] if isinstance(node, (cst.List, cst.Tuple)) else []
+
+
 def by_default(flow: FunctionFlow, readers: list[Op]) -> str | None:
     """The text of the first test on the parameters that keeps all `readers` from running when the function is called
     with its defaults; None where one of them runs."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import libcst as cst
@@ -14,7 +15,7 @@ from torchmemlint.flow.frame import INLINE_DEPTH, Closure, Frame, dotted
 from torchmemlint.flow.graph import Argument, Mode, Op, proven
 from torchmemlint.flow.holders import holders_of, outliving
 from torchmemlint.flow.summary import Summary
-from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, join, mapped, replace
+from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, join, known_members, mapped, replace
 from torchmemlint.index.model import ClassInfo, FunctionInfo
 
 
@@ -85,7 +86,7 @@ def construct(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> 
     """Make an object of a project class."""
     info = f.program.class_(callee.name)
     if info is None:
-        return unknown(f, node, args, callee)
+        return _chosen(f, node, callee, args) or unknown(f, node, args, callee)
     value = f.program.instance(info)
     if value.kind is Kind.INSTANCE:
         graph, params = f.derived(_fields(f, node, info, args))
@@ -93,6 +94,15 @@ def construct(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> 
     made = f.op("construct", node, value, arguments=args, callee=info.id)
     made.target = info.path
     return made.value
+
+
+def _chosen(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> Value | None:
+    """Make a module of one of several classes of the project, whichever a branch has chosen."""
+    made = [f.program.class_(choice.name) for choice in known_members(callee)]
+    values = [f.program.instance(info) for info in made if info is not None]
+    if not values or len(values) < len(made) or any(v.kind is not Kind.MODULE for v in values):
+        return None
+    return f.op("construct", node, functools.reduce(join, values), arguments=args).value
 
 
 def _fields(f: Frame, node: cst.Call, info: ClassInfo, args: list[Argument]) -> list[Value]:

@@ -116,6 +116,8 @@ HOST = Value(kind=Kind.HOST, graph=Fact.NO)
 def _joined_elements(a: Value, b: Value) -> Any:
     if isinstance(a.elements, tuple) and isinstance(b.elements, tuple) and len(a.elements) == len(b.elements):
         return tuple(join(x, y) for x, y in zip(a.elements, b.elements))
+    if a.kind is Kind.CLASS and b.kind is Kind.CLASS:  # any of them
+        return tuple(dict.fromkeys([*(a.elements or (a,)), *(b.elements or (b,))]))
     if a.elements == () or b.elements == ():  # the list before it is filled
         return b.elements if a.elements == () else a.elements
     if isinstance(a.elements, dict) and isinstance(b.elements, dict) and a.elements.keys() == b.elements.keys():

@@ -14,7 +14,8 @@ class GraphKeptInContainer(Rule):
 
     ## What it does
     Reports values attached to the autograd graph that are put into a list, dict, deque, set or buffer object which
-    outlives the iteration, when nothing that is read from the container ever reaches a backward call.
+    outlives the iteration, or written into a slot of a tensor made before it, when nothing that is read from the
+    container ever reaches a backward call.
 
     ## Why it costs memory
     The graph of a value that is never backpropagated holds every activation that its forward pass saved; a container

@@ -12,6 +12,7 @@ from torchmemlint.flow.cycles import carries
 from torchmemlint.flow.events import HolderClosed
 from torchmemlint.flow.graph import ARITHMETIC, Argument, Op, Sink, Store, closure, fact, freed, puts, sinks
 from torchmemlint.flow.handed import handed, runs_with_grad
+from torchmemlint.flow.slots import written
 from torchmemlint.flow.values import Fact, Kind, Value, known_members
 from torchmemlint.index.marks import COLLECTS, KEEPERS
 
@@ -37,6 +38,8 @@ def kept(flow: FunctionFlow, op: Op) -> Iterator[HolderClosed]:
         yield from _accumulator(flow, op)
     if op.callee == "sum":
         yield from _summed(flow, op)
+    if op.name == "torch.setitem":
+        yield from written(flow, op)
 
 
 def _attached(flow: FunctionFlow, stores: Sequence[Store]) -> list[Store]:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from torchmemlint.findings import Place
 from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, proven, sinks
+from torchmemlint.flow.units import dotted
 from torchmemlint.flow.values import HOST, Fact, Kind, Value, join, mapped, replace
 
 if TYPE_CHECKING:
@@ -118,6 +121,8 @@ def _kept(f: Frame, names: list[str]) -> list[Kept]:
             root = _root(op, names)
             if root is not None and (store.value.graph is not Fact.NO or store.value.params):
                 kept.append(_entry(f, root, op.path or names[root], store))
+        if op.name == "torch.setitem":
+            kept += _slot(f, op, names)
         for inner, holder, values in op.kept:
             path = f.program.path_of(holder)
             root = names.index(path.partition(".")[0]) if path and path.partition(".")[0] in names else None
@@ -142,6 +147,21 @@ def _entry(f: Frame, root: int, path: str, store: Store) -> Kept:
     value = store.value
     graph = Fact.YES if proven(value) else value.graph
     return Kept(root, path, value.params, graph, store.how, Place(f.unit, store.op.node))
+
+
+def _slot(f: Frame, op: Op, names: list[str]) -> list[Kept]:
+    """`self.values[t] = value` where the attribute of a plain object is a tensor. A module's own cache is run without
+    grad."""
+    path = dotted(op.node.value) if isinstance(op.node, cst.Subscript) and op.arguments else None
+    head, _, attribute = (path or "").partition(".")
+    given = op.arguments[0].value if op.arguments else None
+    if path is None or given is None or not attribute or head not in names:
+        return []
+    owner = next((o.value for o in f.ops if o.name == "param" and o.path == head), None)
+    if owner is None or owner.kind is not Kind.INSTANCE or given.graph is Fact.NO and not given.params:
+        return []
+    graph = Fact.YES if proven(given) else given.graph
+    return [Kept(names.index(head), path, given.params, graph, "slot", Place(f.unit, op.node))]
 
 
 def _root(holder: Op, names: list[str]) -> int | None:

@@ -109,7 +109,7 @@ class LoadOntoDevice(Rule):
 
     @staticmethod
     def _distributed(event: OpClosed) -> bool:
-        return not event.function.unit.index.words.isdisjoint(DISTRIBUTED)
+        return event.function.program.project.names_any(event.function.unit.index, DISTRIBUTED)
 
     @staticmethod
     def _fix(load: Loaded) -> Plan | None:
@@ -157,7 +157,7 @@ class LoadOntoDevice(Rule):
 
     @staticmethod
     def _device_aware(event: OpClosed) -> bool:
-        return not event.function.unit.index.words.isdisjoint({"cuda", "device"})
+        return event.function.program.project.names_any(event.function.unit.index, frozenset({"cuda", "device"}))
 
 
 def _moved_beside(flow: FunctionFlow, load: Loaded, restore: Op, path: str | None) -> bool:

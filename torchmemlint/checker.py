@@ -46,11 +46,14 @@ class Checker:
 
     def diagnostics(self, path: str) -> list[Diagnostic]:
         """All findings in a file, before suppression; a crash in a rule or function is one of them (TML999)."""
-        with _frames.taken():
-            return self._diagnostics(path)
+        with _frames.taken(), self.program.questions.about(("file", path)):
+            found = self._diagnostics(path)
+            for other in {related.filename for each in found for related in each.related} - {path}:
+                self.program.project.whole(other)  # places in it are reported
+            return found
 
     def _diagnostics(self, path: str) -> list[Diagnostic]:
-        index = self.program.project.files[path]
+        index = self.program.project.header(path)
         found: dict[tuple[str, int, int], Diagnostic] = {}
         for info in index.functions.values():
             active = self._active(info, index)
@@ -64,7 +67,7 @@ class Checker:
 
     def _active(self, info: FunctionInfo, index: FileIndex) -> frozenset[str]:
         """The codes of the rules that may find something in a function."""
-        words = self.program.project.marks(info)
+        words = self.program.project.marks(info, own=True)
         matters = (rule for rule in self.rules if rule.matters(info, index, words, rule.code not in self.quiet))
         return frozenset(rule.code for rule in matters)
 

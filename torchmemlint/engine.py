@@ -31,12 +31,16 @@ from torchmemlint.source import Source
 
 if TYPE_CHECKING:
     from torchmemlint.cache import Trail
+    from torchmemlint.cache.grounds import Grounds
+    from torchmemlint.cache.shelf import Shelf
     from torchmemlint.flow.units import Slices
 
 POOL_FILES, POOL_BYTES = 40, 700_000  # a pool pays from here on: about 20 000 lines
 OUTSIDE_LIMIT = 500  # files that are read only because a checked file imports them
 Progress = Callable[[str, int, int], None]
 """(what is done, files done, files in all)"""
+Checked = tuple[list[Diagnostic], "Grounds | None"]
+"""The findings of a file, and what they rest on that was not told before."""
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -46,10 +50,15 @@ def _index_all(items: Sequence[Item]) -> list[Indexed]:
         return [index(item) for item in items]
 
 
+def _index_stamped(items: Sequence[Item]) -> list[Indexed]:
+    with calm_gc():
+        return [index(item, stamped=True) for item in items]
+
+
 _checkers: dict[str, FileChecker] = {}
 
 
-def _check_all(token: str, shared: bytes | str, paths: Sequence[str]) -> list[list[Diagnostic]]:
+def _check_all(token: str, shared: bytes | str, paths: Sequence[str]) -> list[Checked]:
     """In a worker: check some files of the project in `shared` (pickled, or a file's name), loaded once a process."""
     checker = _checkers.get(token)
     if checker is None:
@@ -59,7 +68,7 @@ def _check_all(token: str, shared: bytes | str, paths: Sequence[str]) -> list[li
             gc.collect()
             gc.freeze()
     with calm_gc():
-        return [checker.check(path) for path in paths]
+        return [(checker.check(path), checker.grounds()) for path in paths]
 
 
 def _load(shared: bytes | str) -> FileChecker:
@@ -155,8 +164,7 @@ class Session:
     def _start_pool(self) -> None:
         if self.executor is not None or self.jobs < 2 or len(self.files) < 2:
             return
-        big = len(self.files) >= POOL_FILES or sum(map(_size, self.files)) >= POOL_BYTES
-        if big:
+        if _many(self.files):
             self._own = _pool(min(self.jobs, len(self.files)))
 
     def _index(self, items: Sequence[Item], what: str) -> None:
@@ -169,8 +177,21 @@ class Session:
         with calm_gc():
             for item in local:
                 self._store(item, index(item, self.texts[item.path]))
-        for item, result in self._map(_index_all, remote, what, _parser_crashed):
+        for item, result in self._indexed(remote, what):
             self._store(item, result)
+
+    def _indexed(self, items: Sequence[Item], what: str) -> Iterator[tuple[Item, Indexed]]:
+        """In order, as the order of files decides between functions of one name."""
+        if self.trail is None:
+            yield from self._map(_index_all, items, what, _parser_crashed)
+            return
+        shelf = self.trail.shelf
+        known = {item.path: result for item in items if (result := shelf.index(item)) is not None}
+        fresh = [item for item in items if item.path not in known]
+        known.update((item.path, result) for item, result in self._map(_index_stamped, fresh, what, _parser_crashed))
+        for item in items:
+            shelf.keep(item, known[item.path])
+            yield item, known[item.path]
 
     def _store(self, item: Item, result: Indexed) -> None:
         self.indexes.pop(item.path, None)
@@ -215,21 +236,28 @@ class Session:
         """All findings of `paths` (of all files of the run if None), sorted."""
         if self.settled is not None and paths is None:
             return list(self.settled)
-        found = sorted(self._found(paths))
-        if self.trail is not None and paths is None and not self.texts:
-            self.trail.remember(self.files, found)
+        trail = self.trail if paths is None and not self.texts else None
+        found = sorted(self._found(paths, trail.shelf if trail is not None else None))
+        if trail is not None:
+            trail.remember(self.files, found)
         return found
 
-    def _found(self, paths: Iterable[str] | None) -> list[Diagnostic]:
+    def _found(self, paths: Iterable[str] | None, shelf: Shelf | None) -> list[Diagnostic]:
         wanted = self.files if paths is None else [p for p in self.files if p in set(paths)]
         selection = Selection(self.config)
         result = [self.failures[p] for p in wanted if p in self.failures]
         result = [diagnostic for diagnostic in result if selection.shows(diagnostic)]
         checked = [path for path in wanted if path in self.indexes]
         with calm_gc():
-            checker = self._checker() if checked else None
-            for diagnostics in self._checked(checker, checked) if checker else ():
+            known = shelf.reusable(self.indexes, checked) if shelf is not None else {}
+            result += [diagnostic for found in known.values() for diagnostic in found]
+            checked = [path for path in checked if path not in known]
+            alone = self._alone or (bool(known) and self.executor is None and not _many(checked))
+            checker = self._checker(alone, shelf) if checked else None
+            for path, (diagnostics, grounds) in self._checked(checker, checked, alone) if checker else ():
                 result.extend(diagnostics)
+                if shelf is not None:
+                    shelf.note(path, diagnostics, grounds)
         return result
 
     @property
@@ -237,26 +265,26 @@ class Session:
         """Are the files checked in this process?"""
         return self.executor is None and self._own is None
 
-    def _checker(self) -> FileChecker:
+    def _checker(self, alone: bool, shelf: Shelf | None) -> FileChecker:
         from torchmemlint.flow.units import Slices
         from torchmemlint.index.project import ProjectIndex
 
-        if self._slices is None and self._alone:
+        if self._slices is None and alone:
             self._slices = Slices()
-        slices = self._slices if self._alone else None
-        return FileChecker(ProjectIndex(self.indexes), self.config, self.texts, slices=slices)
+        stamps = shelf.stamps() if shelf is not None else None
+        slices = self._slices if alone else None
+        return FileChecker(ProjectIndex(self.indexes), self.config, self.texts, slices=slices, stamps=stamps)
 
-    def _checked(self, checker: FileChecker, paths: Sequence[str]) -> Iterator[list[Diagnostic]]:
-        if self._alone:
+    def _checked(self, checker: FileChecker, paths: Sequence[str], alone: bool) -> Iterator[tuple[str, Checked]]:
+        if alone:
             for done, path in enumerate(paths, 1):
-                yield checker.check(path)
+                yield path, (checker.check(path), checker.grounds())
                 self._tell("checking", done, len(paths))
             return
         with _shared(checker, self.executor is None) as shared:
             task = _Task(uuid.uuid4().hex, shared)
             crash = "TML999", "not checked: the process that checked it was killed"
-            for _, result in self._map(task, paths, "checking", lambda path: [special(path, *crash)]):
-                yield result
+            yield from self._map(task, paths, "checking", lambda path: ([special(path, *crash)], None))
 
     def _tell(self, what: str, done: int, total: int) -> None:
         if self.progress is not None:
@@ -331,7 +359,7 @@ class _Task:
     token: str
     shared: bytes | str
 
-    def __call__(self, paths: Sequence[str]) -> list[list[Diagnostic]]:
+    def __call__(self, paths: Sequence[str]) -> list[Checked]:
         return _check_all(self.token, self.shared, paths)
 
 
@@ -351,6 +379,11 @@ def _shared(checker: FileChecker, same_machine: bool) -> Iterator[bytes | str]:
 
 def _parser_crashed(item: Item) -> Indexed:
     return Indexed(failure=special(item.path, "TML999", "the parser crashed"))
+
+
+def _many(paths: Sequence[str]) -> bool:
+    """Does a pool pay?"""
+    return len(paths) >= POOL_FILES or sum(map(_size, paths)) >= POOL_BYTES
 
 
 def _size(path: str) -> int:

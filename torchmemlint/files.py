@@ -22,9 +22,12 @@ from torchmemlint.selection import SPECIAL, Selection
 from torchmemlint.source import Source, SourceError
 
 if TYPE_CHECKING:
+    from torchmemlint.cache.grounds import Grounds, Ledger
+    from torchmemlint.flow.program import Program
     from torchmemlint.flow.units import Slices
     from torchmemlint.index.model import FileIndex
     from torchmemlint.index.project import ProjectIndex
+    from torchmemlint.index.stamps import Stamps
     from torchmemlint.registry import Rule
 
 SECONDS_PER_FILE = 60.0
@@ -78,18 +81,21 @@ class Indexed(NamedTuple):
     file: FileIndex | None = None
     imports: tuple[str, ...] = ()
     failure: Diagnostic | None = None
+    stamps: Stamps | None = None  # for the cache
 
 
-def index(item: Item, text: Source | None = None) -> Indexed:
+def index(item: Item, text: Source | None = None, *, stamped: bool = False) -> Indexed:
     """Read and index a file. TML000 where it can't be read or parsed; never raises for what is in the file."""
     from torchmemlint.index.build import index_source
+    from torchmemlint.index.stamps import stamps
 
     try:
         text = text or (read(item.path) if item.named else _read_concerned(item.path))
         if text is None:
             return Indexed()
         file = index_source(text, item.module, item.is_package)
-        return Indexed(file, imported_names(text.data, item.module, item.is_package))
+        known = stamps(text, file) if stamped else None
+        return Indexed(file, imported_names(text.data, item.module, item.is_package), stamps=known)
     except SourceError as error:
         failure = special(item.path, "TML000", error.message, error.row, error.column)
     except SyntaxError as error:
@@ -218,18 +224,24 @@ def _raise_in(thread: int, error: type[BaseException] | None) -> None:
 class Analysis(Protocol):
     """What finds things: the rules over one project. Lives in one process."""
 
+    @property
+    def program(self) -> Program:
+        """The project's functions, interpreted."""
+
     def diagnostics(self, path: str) -> list[Diagnostic]:
         """All findings in a file, before suppression and selection."""
 
 
 def analysis(
-    project: ProjectIndex, rules: Sequence[Rule], config: Config, texts: Mapping[str, Source], slices: Slices | None
-) -> Analysis:
-    """The analysis of a project; `texts` go before the files on disk, `slices` are parsed already."""
+    project: ProjectIndex, rules: Sequence[Rule], config: Config, texts: Mapping[str, Source], slices: Slices | None,
+    *, noted: bool = False,
+) -> Analysis:  # fmt: skip
+    """The analysis of a project; `texts` go before the files on disk, `slices` are parsed already; `noted`: what
+    findings rest on is noted."""
     from torchmemlint.checker import Checker
     from torchmemlint.flow.program import Program
 
-    program = Program(project, frozenset(config.no_grad_functions), slices)
+    program = Program(project, frozenset(config.no_grad_functions), slices, noted)
     for text in texts.values():
         program.provide(text)
     selection = Selection(config)
@@ -246,6 +258,8 @@ class FileChecker:
     seconds: float = SECONDS_PER_FILE
     noqa: bool = True  # do the comments of that name count?
     slices: Slices | None = None  # what was parsed for earlier texts
+    stamps: Mapping[str, Stamps] | None = None  # of the project's files, if what findings rest on is to be noted
+    _ledger: Ledger | None = None
     _analysis: Analysis | None = None
     _known: frozenset[str] = frozenset()
     _active: frozenset[str] = frozenset()
@@ -276,7 +290,7 @@ class FileChecker:
             message = "not checked: nested too deeply"
         except Exception as error:
             message = f"not checked: {_named(error)}"
-        self._analysis = None  # what it remembers may be half done
+        self._analysis = self._ledger = None  # what they remember may be half done
         return [special(path, "TML999", message)]
 
     def _start(self) -> Analysis:
@@ -286,5 +300,19 @@ class FileChecker:
         wanted = [rule for rule in rules if selection.wants(rule)]
         self._known = frozenset(rule.code for rule in rules) | SPECIAL.keys()
         self._active = frozenset(rule.code for rule in wanted) | SPECIAL.keys()
-        self._analysis = analysis(self.project, [rule() for rule in wanted], self.config, self.texts, self.slices)
+        found = [rule() for rule in wanted]
+        noted = self.stamps is not None
+        self._analysis = analysis(self.project, found, self.config, self.texts, self.slices, noted=noted)
+        self._ledger = self._opened(self._analysis.program)
         return self._analysis
+
+    def _opened(self, program: Program) -> Ledger | None:
+        if self.stamps is None:
+            return None
+        from torchmemlint.cache.grounds import Ledger
+
+        return Ledger(program, self.stamps)
+
+    def grounds(self) -> Grounds | None:
+        """What the findings since the last time rest on; None where it isn't noted, or was lost in a crash."""
+        return self._ledger.taken() if self._ledger is not None else None

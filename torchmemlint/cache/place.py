@@ -20,7 +20,9 @@ TAG = "CACHEDIR.TAG"
 SIGNATURE = "Signature: 8a477f597d28d172789f06886806bc55"
 NOTE = f"{SIGNATURE}\n# This folder is a cache of torchmemlint; it can be removed at any time.\n"
 LIMIT = 256 * 1024 * 1024  # bytes of records; the oldest go first
-SUFFIX = ".record"
+SUFFIX = ".record"  # a whole run
+PARTS = ".parts"  # a run file by file
+OURS = (SUFFIX, PARTS, ".tmp")
 
 
 def cache_folder(config: Config) -> str:
@@ -43,10 +45,10 @@ def _user_caches() -> str:
     return chosen if os.path.isabs(chosen) else os.path.expanduser("~/.cache")
 
 
-def read(folder: str, name: str) -> dict[str, Any] | None:
+def read(folder: str, name: str, suffix: str = SUFFIX) -> dict[str, Any] | None:
     """A record, None where there is none that can be read."""
     try:
-        with open(os.path.join(folder, name + SUFFIX), "rb") as file:
+        with open(os.path.join(folder, name + suffix), "rb") as file:
             checksum, _, text = file.read().partition(b"\n")
         found = json.loads(text) if checksum == _checksum(text) else None
     except (OSError, ValueError, RecursionError):
@@ -58,12 +60,14 @@ def _checksum(text: bytes) -> bytes:
     return hashlib.sha256(text).hexdigest().encode()
 
 
-def write(folder: str, name: str, record: dict[str, Any]) -> None:
+def write(folder: str, name: str, record: dict[str, Any], suffix: str = SUFFIX) -> None:
     """Write a record whole or not at all, then drop the oldest records over the limit. Never raises OSError."""
     with contextlib.suppress(OSError, ValueError):
         text = json.dumps(record, separators=(",", ":")).encode()
+        if len(text) > LIMIT // 4:
+            return  # it would drive all others out
         _make(folder)
-        _replace(os.path.join(folder, name + SUFFIX), _checksum(text) + b"\n" + text)
+        _replace(os.path.join(folder, name + suffix), _checksum(text) + b"\n" + text)
         _evict(folder)
 
 
@@ -96,7 +100,7 @@ def _replace(path: str, data: bytes) -> None:
 def _evict(folder: str) -> None:
     """Drop the oldest records, and what killed runs left half written, until three quarters of the limit are kept."""
     with os.scandir(folder) as entries:
-        ours = [(e.stat(), e.path) for e in entries if e.name.endswith((SUFFIX, ".tmp")) and e.is_file()]
+        ours = [(e.stat(), e.path) for e in entries if e.name.endswith(OURS) and e.is_file()]
     total = sum(status.st_size for status, _ in ours)
     if total <= LIMIT:
         return
@@ -113,7 +117,7 @@ def clean_folder(folder: str) -> bool:
     if read_tag(folder) is None:
         return False
     for name in os.listdir(folder):
-        if name.endswith((SUFFIX, ".tmp")) or name == ".gitignore":
+        if name.endswith(OURS) or name == ".gitignore":
             os.unlink(os.path.join(folder, name))
     os.unlink(os.path.join(folder, TAG))
     with contextlib.suppress(OSError):

@@ -14,6 +14,7 @@ from typing import Any
 
 from torchmemlint import layout
 from torchmemlint.cache import place, plain, state
+from torchmemlint.cache.shelf import Shelf
 from torchmemlint.config import Config
 from torchmemlint.discover import discover
 from torchmemlint.findings import Diagnostic
@@ -40,6 +41,10 @@ class Trail:
     program: str = field(default_factory=state.program)
     started: int = field(default_factory=state.clock)
     before: dict[str, tuple[state.Status, str]] = field(default_factory=dict)  # the hash only where time can't tell
+    shelf: Shelf = field(init=False)  # what is known file by file
+
+    def __post_init__(self) -> None:
+        self.shelf = Shelf.open(place.cache_folder(self.config), _key(self.config, self.paths), self.program)
 
     def note(self, paths: Iterable[str]) -> None:
         """These files are going to be read."""
@@ -64,6 +69,7 @@ class Trail:
             "roots": roots,
             "found": [plain.dumped(diagnostic) for diagnostic in found],
         }
+        self.shelf.write(files)
         place.write(place.cache_folder(self.config), _key(self.config, self.paths), record)
 
     def _files(self) -> dict[str, list[Any]] | None:

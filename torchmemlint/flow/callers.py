@@ -13,7 +13,6 @@ from torchmemlint.flow.graph import Argument, Mode, Op, Sink, downstream, sinks
 from torchmemlint.flow.project_calls import bound_values
 from torchmemlint.flow.summary import plain
 from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, join, replace
-from torchmemlint.index.attributes import Made, attribute_callers, made_attributes
 from torchmemlint.index.model import FunctionInfo
 
 if TYPE_CHECKING:
@@ -56,10 +55,9 @@ class Callers:
         candidates = project.callers(info)
         if len(candidates) > CANDIDATES:
             return Sites()
-        nothing: Made = {}
-        made = self.program.questions.ask(("made",), lambda: made_attributes(project), nothing)
-        through = [other for other in attribute_callers(project, made, info) if other not in (*candidates, info)]
-        candidates += through if len(candidates) + len(through) <= CANDIDATES else []
+        through = [other for other in project.attribute_callers(info) if other not in (*candidates, info)]
+        if len(candidates) + len(through) <= CANDIDATES:
+            candidates = [*candidates, *through]
         wanted = self._targets(info)
         calls, unseen = [], False
         for candidate in candidates:

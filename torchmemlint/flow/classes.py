@@ -74,14 +74,15 @@ class Classes:
         """Does a method of the class, or of its bases, call what only modules have on the attribute? Read off the text:
         to interpret the methods would ask for this attribute again."""
         for owner in self.program.project.mro(info):
-            for method in self.program.project.methods(owner):
-                if name in method.words and method.parameters and not method.words.isdisjoint(MODULE_METHODS):
+            for method in map(self.program.project.seen, self.program.project.methods_naming(owner, name)):
+                if method.parameters and not method.words.isdisjoint(MODULE_METHODS):
                     own = rf"\b{method.parameters[0].name}\.{name}\.({'|'.join(sorted(MODULE_METHODS))})\("
                     if re.search(own.encode(), self._text(method)):
                         return True
         return False
 
     def _text(self, method: FunctionInfo) -> bytes:
+        self.program.project.seen(method)
         source = self.program.text(method.path)
         starts = source.line_starts
         end = starts[method.end_line] if method.end_line < len(starts) else len(source.data)
@@ -90,8 +91,7 @@ class Classes:
     def on_class(self, info: ClassInfo, name: str) -> Value | None:
         """The value of a class-level name that no constructor binds on the object."""
         for owner in self.program.project.mro(info):
-            index = self.program.project.files[owner.path]
-            top = index.functions.get(f"{index.module}:")
+            top = self.program.project.body(self.program.project.header(owner.path))
             body = self.program.flow(top) if top is not None and name in top.words else None
             if body is not None and name in body.frame.classes.get(owner.qualname, {}):
                 return self._outside(body.frame.classes[owner.qualname][name])
@@ -100,14 +100,14 @@ class Classes:
     def _declared(self, info: ClassInfo, name: str) -> Value:
         for owner in self.program.project.mro(info):
             if name in owner.fields:
-                return self.program.annotation(self.program.project.files[owner.path], owner.fields[name])
+                return self.program.annotation(self.program.project.header(owner.path), owner.fields[name])
         return UNKNOWN
 
     def assigners(self, info: ClassInfo, name: str) -> Iterator[FunctionInfo]:
         """Methods that may assign the attribute, `__init__` first, the class's own before its bases'."""
         count = 0
         for owner in self.program.project.mro(info):
-            methods = [m for m in self.program.project.methods(owner) if name in m.words and self._may_assign(m, name)]
+            methods = [m for m in self.program.project.methods_naming(owner, name) if self._may_assign(m, name)]
             for method in sorted(methods, key=lambda m: (m.name != "__init__", m.line)):
                 count += 1
                 if count > ASSIGNING_METHODS:
@@ -131,7 +131,7 @@ class Classes:
             return self._plain(method, callee.removeprefix(PARAMETER))
         if self.program.project.may_freeze(method):
             return None
-        made = self.program.global_value(self.program.project.files[method.path], callee)
+        made = self.program.global_value(self.program.project.header(method.path), callee)
         if made.kind is Kind.CLASS:
             info = self.program.class_(made.name)
             is_module = info is not None and self.program.project.is_module_class(info) is Fact.YES
@@ -166,8 +166,8 @@ class Classes:
         `state_dict`, it is a module."""
         project = self.program.project
         owner = project.owner(method)
-        methods = project.methods(owner) if owner is not None else ()
-        return any(name in m.words and CALLS + name in project.marks(m) for m in methods)
+        methods = project.methods_naming(owner, name) if owner is not None else ()
+        return any(CALLS + name in project.marks(m) for m in methods)
 
     def _settled(self, method: FunctionInfo, value: Value, stores: list[Store]) -> Value:
         """A parameter stored on the object: what the constructors' callers pass."""
@@ -197,8 +197,7 @@ class Classes:
     def _has_parameters(self, info: ClassInfo) -> Fact:
         facts = [Fact.YES if base not in PLAIN_BASES else Fact.NO for base in self.program.project.external_bases(info)]
         for owner in self.program.project.mro(info):
-            functions = self.program.project.files[owner.path].functions
-            method = functions.get(owner.methods.get("__init__", ""))
+            method = self.program.project.at(owner.path, owner.methods.get("__init__"))
             if method is not None and self._makes_parameters(method):
                 facts.append(Fact.YES)
                 continue
@@ -214,7 +213,7 @@ class Classes:
     def _plain(self, method: FunctionInfo, name: str) -> Value | None:
         """A parameter that is plain data by its annotation."""
         annotation = next((p.annotation for p in method.parameters if p.name == name), None)
-        value = self.program.annotation(self.program.project.files[method.path], annotation)
+        value = self.program.annotation(self.program.project.header(method.path), annotation)
         return HOST if value.kind is Kind.HOST else None
 
     def _makes_parameters(self, method: FunctionInfo) -> bool:
@@ -246,7 +245,7 @@ class Classes:
         return self.program.questions.ask(("variable", index.path, name), lambda: self._variable(index, name), UNKNOWN)
 
     def _variable(self, index: FileIndex, name: str) -> Value:
-        body = index.functions.get(f"{index.module}:")
+        body = self.program.project.body(index)
         flow = self.program.flow(body) if body is not None else None
         value = flow.frame.state.env.get(name) if flow is not None else None
         return self._outside(value) if value is not None else UNKNOWN

@@ -88,7 +88,7 @@ def collected_by_callee(flow: FunctionFlow, call: Op) -> Iterator[Collected]:
 
 def accelerated(flow: FunctionFlow) -> bool:
     """Does the file know of an accelerator at all?"""
-    return not ACCELERATORS.isdisjoint(flow.unit.index.words)
+    return flow.program.project.names_any(flow.unit.index, ACCELERATORS)
 
 
 def stays(flow: FunctionFlow, value: Value, loops: tuple[int, ...] = (), depth: int = NESTING) -> bool:

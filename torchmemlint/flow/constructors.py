@@ -47,8 +47,7 @@ def constructor(flow: FunctionFlow) -> Constructor | None:
     owner = flow.program.project.owner(flow.info)
     if owner is None or owner.bases != ("torch.nn.Module",) or owner.path != flow.info.path:
         return None
-    infos = flow.program.project.files[owner.path].functions
-    info = infos.get(owner.methods.get("__init__", ""))
+    info = flow.program.project.at(owner.path, owner.methods.get("__init__"))
     init = flow.program.flow(info) if info is not None and info.owner == owner.id else None
     if init is None or not info or not info.parameters or info.parameters[0].name != flow.info.parameters[0].name:
         return None

@@ -74,7 +74,7 @@ def collated_by(program: Program, info: FunctionInfo) -> Fact | None:
     name = owner.name if owner is not None else info.name
     facts = []
     for mention in program.project.mentions("collate_fn")[:SEARCHED]:
-        flow = program.flow(mention) if name in mention.words else None
+        flow = program.flow(mention) if program.project.names(mention, name) else None
         made = flow.named("construct") if flow is not None else ()
         facts += [workers_of(op) for op in made if op.value.kind is Kind.LOADER and _collates(op, key)]
     return max(facts) if facts else None
@@ -225,8 +225,8 @@ def _sliced_below(flow: FunctionFlow, op: Op) -> Op | None:
     """The name is read by a function of the file that takes slices, itself or by a helper that it hands the tensor
     to."""
     names = {u.path for u in op.uses if u.name == "bind"}
-    for info in flow.program.project.files[flow.info.path].functions.values():
-        inner = flow.program.flow(info) if info.name and not names.isdisjoint(info.words) else None
+    for info in flow.program.project.naming(flow.info.path, *sorted(filter(None, names))):
+        inner = flow.program.flow(info) if info.name else None
         for load in inner.named("load") if inner is not None else ():
             if inner is None or load.path not in names:
                 continue
@@ -351,4 +351,6 @@ def pins_for_nothing(flow: FunctionFlow, op: Op) -> bool:
     given = op.argument(7, "pin_memory")
     if op.value.kind is not Kind.LOADER or given is None or given.value.const is not True:
         return False
-    return flow.unit.index.words.isdisjoint(TRANSFERS) and bool(flow.named("module", "call", "?call"))
+    return not flow.program.project.names_any(flow.unit.index, TRANSFERS) and bool(
+        flow.named("module", "call", "?call")
+    )

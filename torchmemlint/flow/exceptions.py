@@ -56,9 +56,7 @@ def works(flow: FunctionFlow, op: Op) -> bool:
 
 
 def _runs_model(flow: FunctionFlow, op: Op, depth: int) -> bool:
-    project = flow.program.project
-    file = project.files.get(op.target or "")
-    info = file.functions.get(op.callee or "") if file is not None else None
+    info = flow.program.project.at(op.target, op.callee)
     inner = flow.program.flow(info) if info is not None and depth else None
     if inner is None:
         return False

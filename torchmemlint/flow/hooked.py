@@ -53,7 +53,7 @@ class KeptByHook:
 def kept(flow: FunctionFlow) -> Iterator[KeptByHook]:
     """What the hooks in, or being, this function keep."""
     program = flow.program
-    if not any(program.project.mentions(word, flow.info.path) for word in REGISTERS):
+    if not any(program.project.mentioned(word, flow.info.path) for word in REGISTERS):
         return
     given = _Given(flow)
     if not given.found:
@@ -80,14 +80,14 @@ class _Given:
             self._add(registration)
 
     def _registrations(self) -> Iterator[Registration]:
-        flow = self.flow
+        flow, program = self.flow, self.flow.program
         for registration in registrations(flow):
             if registration.callback.nested is not None:
                 yield registration
-        for info in registering(flow.program, flow.info.path) if flow.info.name else ():
-            if flow.info.name not in info.words and info != flow.info:
+        for info in registering(program, flow.info.path) if flow.info.name else ():
+            if not program.project.names(info, flow.info.name) and info != flow.info:
                 continue
-            other = flow if info == flow.info else flow.program.flow(info)
+            other = flow if info == flow.info else program.flow(info)
             for registration in registrations(other) if other is not None else ():
                 if flow.info in (registration.callback.function, registration.callback.factory):
                     yield registration
@@ -192,8 +192,9 @@ def _outlasts(registration: Registration, holder: Op) -> bool:
 
 def _in_backward(flow: FunctionFlow, info: FunctionInfo) -> bool:
     """Is the function called by a backward hook?"""
-    named = (other for other in registering(flow.program, flow.info.path) if info.name in other.words)
-    flows = map(flow.program.flow, named)
+    program = flow.program
+    named = (other for other in registering(program, flow.info.path) if program.project.names(other, info.name))
+    flows = map(program.flow, named)
     found = (r for other in flows if other is not None for r in registrations(other))
     return any(r.callback.function == info and "gradients" in r.parameters for r in found)
 
@@ -206,7 +207,7 @@ def _grad(registration: Registration) -> Fact:
         return Fact.YES if any(runs_with_grad(flow, op) for op in forwards) else Fact.NO
     if any(op.mode is Mode.OFF for op in flow.named("?call")):
         return Fact.MAYBE
-    return Fact.YES if flow.program.project.mentions("backward", flow.info.path) else Fact.MAYBE
+    return Fact.YES if flow.program.project.mentioned("backward", flow.info.path) else Fact.MAYBE
 
 
 def told(found: KeptByHook) -> KeptByHook:

@@ -96,8 +96,7 @@ def _given(argument: Argument) -> int:
 
 
 def _factory(program: Program, op: Op) -> Callback | None:
-    file = program.project.files.get(op.target or "")
-    info = file.functions.get(op.callee or "") if file is not None else None
+    info = program.project.at(op.target, op.callee)
     return Callback(factory=info) if info is not None else None
 
 

@@ -103,8 +103,8 @@ class Liveness:
         info, program = self.flow.info, self.flow.program
         if info.name:
             return False
-        for other in program.project.files[info.path].functions.values():
-            if other.name and name in other.words and all(name != p.name for p in other.parameters):
+        for other in map(program.project.seen, program.project.naming(info.path, name)):
+            if other.name and all(name != p.name for p in other.parameters):
                 flow = program.flow(other)
                 paths = [op.path or "" for op in flow.named("load")] if flow is not None else [name]
                 if any(path.partition(".")[0] == name for path in paths):
@@ -261,8 +261,9 @@ def _carried(bind: Op, peak: Op) -> bool:
 def liveness(flow: FunctionFlow) -> Liveness:
     """The liveness of a function, made once."""
     known = flow.__dict__.get("_liveness")
-    if not isinstance(known, Liveness):
-        known = flow.__dict__["_liveness"] = Liveness(flow)
+    with flow.program.questions.about(("liveness", flow.info.path, flow.info.id)):
+        if not isinstance(known, Liveness):
+            known = flow.__dict__["_liveness"] = Liveness(flow)
     return known
 
 

@@ -211,7 +211,7 @@ def _behind(op: Op) -> list[Op]:
 def keeps_on_purpose(flow: FunctionFlow) -> bool:
     """Must gradients stay allocated here: flat buffers, CUDA graphs, other processes, or a program that makes them
     itself?"""
-    if not flow.unit.index.words.isdisjoint(training.preallocating()):
+    if flow.program.project.names_any(flow.unit.index, training.preallocating()):
         return True
     if any(op.callee in CAPTURES for other in _file_flows(flow, "graph") for op in other.ops):
         return True
@@ -219,8 +219,8 @@ def keeps_on_purpose(flow: FunctionFlow) -> bool:
 
 
 def _file_flows(flow: FunctionFlow, word: str) -> Iterator[FunctionFlow]:
-    for info in flow.program.project.files[flow.info.path].functions.values():
-        inner = flow.program.flow(info) if word in info.words else None
+    for info in flow.program.project.naming(flow.info.path, word):
+        inner = flow.program.flow(info)
         if inner is not None:
             yield inner
 

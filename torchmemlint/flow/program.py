@@ -19,6 +19,7 @@ from torchmemlint.flow.types import annotation_value
 from torchmemlint.flow.units import KEPT, Slices, Unit, dotted, function_unit, module_unit
 from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, replace
 from torchmemlint.index.model import ClassInfo, FileIndex, FunctionInfo
+from torchmemlint.index.view import View
 
 if TYPE_CHECKING:
     from torchmemlint.flow.frame import Frame
@@ -39,12 +40,18 @@ class Program:
     """Interpretations of a project's functions. Not picklable; each process has its own over the same index."""
 
     def __init__(
-        self, project: ProjectIndex, no_grad: frozenset[str] = frozenset(), slices: Slices | None = None
+        self,
+        project: ProjectIndex,
+        no_grad: frozenset[str] = frozenset(),
+        slices: Slices | None = None,
+        noted: bool = False,
     ) -> None:
-        self.project = project
+        self.project = View(project)
         self.slices = slices if slices is not None else Slices()
         self.no_grad = no_grad  # functions known to run without grad, from the configuration
         self.questions = Questions(KEPT_FLOWS, alike)
+        if noted:
+            self.questions.noting, self.project.note = True, self.questions.note
         self.callers = Callers(self)
         self.classes = Classes(self)
         self._infos: dict[str, FunctionInfo | ClassInfo] = {}
@@ -132,6 +139,8 @@ class Program:
         value = self._globals.get(key)
         if value is None:
             value = self._globals[key] = self._global(index, name)
+        elif self.project.note is not None:
+            self.project.note(("lookup", *key))
         return value
 
     def member(self, index: FileIndex, module: str, name: str) -> Value:
@@ -230,7 +239,7 @@ class Program:
             return Mode.OFF
         if not info.is_async:
             for decorator in info.decorators:
-                canonical = self.project.canonical(self.project.files[info.path], decorator)
+                canonical = self.project.canonical(self.project.header(info.path), decorator)
                 mode = MODES.get(self.effect(canonical) or "") or self._decorator_mode(info, decorator)
                 if mode is not None:
                     return mode
@@ -247,7 +256,7 @@ class Program:
         return self.questions.ask(key, lambda: self._calling_mode(info, decorator), None)
 
     def _calling_mode(self, info: FunctionInfo, decorator: str) -> Mode | None:
-        found = self.project.resolve(decorator, self.project.files.get(info.path))
+        found = self.project.resolve(decorator, self.project.header(info.path))
         flow = self.flow(found) if isinstance(found, FunctionInfo) else None
         return self.callers.mode_of_parameter_calls(flow) if flow is not None else None
 
@@ -281,8 +290,10 @@ class Program:
     def unit(self, info: FunctionInfo) -> Unit:
         """The parsed slice of a function or module body. Raises libcst.ParserSyntaxError, SourceError."""
         key = self.key(info)
+        self.project.seen(info)
+        self.project.header(info.path)
         if key not in self._units:
-            index = self.project.files[info.path]
+            index = self.project.project.files[info.path]
             parse = function_unit if info.name else module_unit
             self._units[key] = parse(self.text(info.path), index, info, self.slices)
             if len(self._units) > KEPT:
@@ -308,7 +319,7 @@ class Program:
         signature = tuple(
             (v.kind, v.name, v.trainable) if v is not None and v.kind in CONTEXTUAL else None for v in given
         )
-        if not any(signature) or len(self.project.callers(info)) > CONTEXTS:
+        if not any(signature) or self.project.has_more_callers(info, CONTEXTS):
             return ()
         return signature
 

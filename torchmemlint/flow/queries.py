@@ -18,9 +18,7 @@ RESETS = frozenset({"reset_peak_memory_stats", "reset_max_memory_allocated", "re
 
 def never_reset(flow: FunctionFlow) -> bool:
     """Does no file that imports link with this one mention a reset of the peak?"""
-    project = flow.program.project
-    linked = project.component(flow.info.path)
-    return all(RESETS.isdisjoint(f.words) for f in project.files.values() if project.component(f.path) == linked)
+    return not flow.program.project.linked_name_any(flow.info.path, RESETS)
 
 
 def repeated(flow: FunctionFlow, op: Op, depth: int = 2) -> Op | None:

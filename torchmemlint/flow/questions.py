@@ -8,7 +8,8 @@ dropped, so the order of files and the number of processes change nothing."""
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
@@ -54,11 +55,16 @@ class Questions:
         self._earlier: dict[Key, Any] = {}
         self._rounds: dict[Key, int] = {}
         self._far: set[Key] = set()
+        self.noting = False  # is what answers rest on noted?
+        self._grounds: dict[Key, set[Key]] = {}
+        self._noted: set[Key] = set()
 
     def ask(self, key: Key, answer: Callable[[], V], cut: V, *, bulky: bool = False) -> V:
         """The answer to a question; `answer` finds it, `cut` stands for it while it is being found.
 
         The first part of a key says what is asked; with the rest it must tell all that the answer depends on."""
+        if self.noting:
+            self._noted.add(key)
         kept = self._bulky if bulky else self._answers
         if key in kept:
             return cast("V", kept[key])
@@ -75,8 +81,31 @@ class Questions:
             return cut
         raise _TooDeep(asked)
 
+    def note(self, key: Key) -> None:
+        """What is being answered rests on this too: another question, a look-up."""
+        if self.noting:
+            self._noted.add(key)
+
+    def taken(self) -> dict[Key, set[Key]]:
+        """What was noted since the last time, by question."""
+        taken, self._grounds = self._grounds, {}
+        return taken
+
+    @contextmanager
+    def about(self, key: Key) -> Iterator[None]:
+        """What is noted within is noted of `key`, and `key` of what is being answered."""
+        self.note(key)
+        outer = self._noted
+        if self.noting:
+            self._noted = self._grounds.setdefault(key, set())
+        try:
+            yield
+        finally:
+            self._noted = outer
+
     def lean_on(self, key: Key) -> None:
         """Note that what is being answered uses something unfinished of that question, if it is open."""
+        self.note(key)
         known = self._open.get(key)
         if known is not None:
             self._lean(known)
@@ -115,10 +144,14 @@ class Questions:
         self._stack.append(asked)
         self._open[asked.key] = asked
         self._path.append(asked)
+        outer = self._noted
+        if self.noting:
+            self._noted = self._grounds.setdefault(asked.key, set())
         try:
             asked.value = asked.answer()
             asked.done = True
         finally:
+            self._noted = outer
             self._path.pop()
             if not asked.done:
                 self._drop(asked.place)

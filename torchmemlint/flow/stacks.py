@@ -62,7 +62,7 @@ def _composite(program: Program, key: str | None) -> bool:
 def checkpointed(flow: FunctionFlow) -> bool:
     """Does the module's class use activation checkpointing, or has the project a switch for it?"""
     project = flow.program.project
-    if any(project.mentions(word) for word in SWITCHES):
+    if any(project.mentioned(word) for word in SWITCHES):
         return True
     owner = project.owner(flow.info)
     methods = project.methods(owner) if owner is not None else ()
@@ -71,4 +71,4 @@ def checkpointed(flow: FunctionFlow) -> bool:
 
 def trained(program: Program) -> bool:
     """Does the project train anything?"""
-    return any(program.project.mentions(word) for word in TRAINING)
+    return any(program.project.mentioned(word) for word in TRAINING)

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
     from torchmemlint.flow.graph import Op
 
+WORK = frozenset({"backward", "load_state_dict", "load"})
 TEST_CASES = frozenset({"unittest.TestCase", "unittest.IsolatedAsyncioTestCase", "unittest.case.TestCase"})
 
 
@@ -31,7 +32,6 @@ def in_demonstration(flow: FunctionFlow, op: Op) -> bool:
     if flow.info.name or op.receiver is None:
         return False
     made = flow.program.class_(op.receiver.name)
-    words = flow.unit.index.words
-    return (
-        made is not None and made.path == flow.info.path and words.isdisjoint({"backward", "load_state_dict", "load"})
-    )
+    if made is None or made.path != flow.info.path:
+        return False
+    return not flow.program.project.names_any(flow.unit.index, WORK)

@@ -15,6 +15,7 @@ from libcst.metadata import ByteSpanPositionProvider, CodeSpan, MetadataWrapper
 from torchmemlint.findings import Location
 from torchmemlint.flow import lean
 from torchmemlint.index.model import FileIndex, FunctionInfo
+from torchmemlint.index.slices import function_bounds, module_slice
 from torchmemlint.source import Source, renamed
 
 
@@ -174,14 +175,9 @@ class Unit:
         return self.slice.code(node)
 
 
-def _bounds(source: Source, first: int, last: int) -> tuple[int, int]:
-    starts = source.line_starts
-    return starts[first - 1], starts[last] if last < len(starts) else len(source.data)
-
-
 def function_unit(source: Source, index: FileIndex, info: FunctionInfo, slices: Slices) -> Unit:
     """Parse one function from its first decorator to its end. Raises libcst.ParserSyntaxError."""
-    start, end = _bounds(source, info.first_line, info.end_line)
+    start, end = function_bounds(source, info)
     text, shift = source.data[start:end], start
     if info.column > 0:
         text, shift = PREFIX + text, start - len(PREFIX)
@@ -190,19 +186,5 @@ def function_unit(source: Source, index: FileIndex, info: FunctionInfo, slices: 
 
 def module_unit(source: Source, index: FileIndex, info: FunctionInfo, slices: Slices) -> Unit:
     """Parse the module's top level, each function replaced by `0`. Raises libcst.ParserSyntaxError."""
-    data = source.data
-    text, pieces, at = [], [(0, 0)], 0
-    length = 0
-    for function in sorted(index.functions.values(), key=lambda f: f.line):
-        if not function.name:
-            continue
-        line_start, end = _bounds(source, function.first_line, function.end_line)
-        start = line_start + function.column
-        if start < at or data[line_start:start].strip():
-            continue  # nested in what was left out, or behind something else on its line
-        text += [data[at:start], b"0\n"]
-        length += start - at + 2
-        pieces.append((length, end - length))
-        at = end
-    text.append(data[at:])
-    return Unit(source, index, info, slices.parse(info, b"".join(text)), tuple(pieces))
+    text, pieces = module_slice(source, index)
+    return Unit(source, index, info, slices.parse(info, text), pieces)

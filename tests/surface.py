@@ -44,8 +44,11 @@ _CALL = re.compile(rb"\b(keep|waste|small)\(([\w.]*(?:\(\))?)\)")
 class Stand:
     """Finds the calls by their text."""
 
-    def __init__(self, project: Any, rules: Any, config: Any, texts: Any, slices: Any) -> None:
+    def __init__(self, project: Any, rules: Any, config: Any, texts: Any, slices: Any, stamps: Any) -> None:
         self.codes, self.texts, self.project = {rule.code for rule in rules}, texts, project
+
+    def grounds(self) -> None:
+        """What is found rests on the file alone."""
 
     def diagnostics(self, path: str) -> list[Diagnostic]:
         text = self.texts.get(path) or sources.read(path)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from torchmemlint.borrowed import Borrowed
+from torchmemlint.cache.grounds import Grounds, Ledger
 from torchmemlint.findings import Diagnostic, Finding, Fix, Location, Place, Related, Severity
 from torchmemlint.fixes import resolve
 from torchmemlint.flow.closing import ALL, events
@@ -18,6 +19,7 @@ from torchmemlint.registry import Rule
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
     from torchmemlint.index.model import FileIndex, FunctionInfo
+    from torchmemlint.index.stamps import Stamps
 
 FRAMES = 12_000  # of Python's stack: expressions within expressions, times functions that wait for each other
 Subscription = tuple[Rule, str]
@@ -29,9 +31,17 @@ _frames = Borrowed(sys.getrecursionlimit, sys.setrecursionlimit, lambda limit: m
 class Checker:
     """The rules bound to a program."""
 
-    def __init__(self, program: Program, rules: Sequence[Rule], quiet: Collection[str] = ()) -> None:
-        """`quiet`: codes of rules whose hints nobody sees."""
+    def __init__(
+        self,
+        program: Program,
+        rules: Sequence[Rule],
+        quiet: Collection[str] = (),
+        stamps: Mapping[str, Stamps] | None = None,
+    ) -> None:
+        """`quiet`: codes of rules whose hints nobody sees; `stamps`: of the files, where what findings rest on is
+        noted."""
         self.program = program
+        self.ledger = Ledger(program, stamps) if stamps is not None else None
         self.quiet = frozenset(quiet)
         self.rules = rules
         self._by_event: dict[type[Event], list[Subscription]] = {}
@@ -51,6 +61,10 @@ class Checker:
             for other in {related.filename for each in found for related in each.related} - {path}:
                 self.program.project.whole(other)  # places in it are reported
             return found
+
+    def grounds(self) -> Grounds | None:
+        """What the findings since the last time rest on; None where it isn't noted."""
+        return self.ledger.taken() if self.ledger is not None else None
 
     def _diagnostics(self, path: str) -> list[Diagnostic]:
         index = self.program.project.header(path)

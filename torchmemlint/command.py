@@ -98,7 +98,8 @@ def run(options: Options) -> int:
 
 def _checked(config: Config, options: Options, cached: bool, known: cache.Known | None) -> int:
     """Make the run, or, where fixes are wanted for what the cache knows, its second half."""
-    from torchmemlint.engine import Session, default_jobs
+    from torchmemlint.engine import Session
+    from torchmemlint.pools import default_jobs
     from torchmemlint.progress import bar
 
     trail = _trail(config, options) if cached and known is None else None

@@ -9,7 +9,6 @@ import contextlib
 import gc
 import os
 import pickle
-import sys
 import tempfile
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
@@ -26,6 +25,7 @@ from torchmemlint.discover import discover
 from torchmemlint.files import FileChecker, Indexed, Item, index, special
 from torchmemlint.findings import Diagnostic
 from torchmemlint.index.model import FileIndex
+from torchmemlint.pools import chunks_of, new_pool, one_by_one, submitted
 from torchmemlint.selection import Selection
 from torchmemlint.source import Source
 
@@ -89,27 +89,6 @@ def calm_gc() -> AbstractContextManager[None]:
     return _collector.taken()
 
 
-def default_jobs() -> int:
-    """The processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def _pool(jobs: int) -> ProcessPoolExecutor:
-    import multiprocessing
-
-    method = "fork" if sys.platform == "linux" else "spawn"
-    return ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context(method))
-
-
-def _chunks(items: Sequence[T], jobs: int, most: int) -> list[Sequence[T]]:
-    """Neighbours together (they share imports), at most `most` files and several chunks a job, so that none waits
-    long for the last."""
-    size = max(1, min(most, -(-len(items) // (jobs * 4))))
-    return [items[i : i + size] for i in range(0, len(items), size)]
-
-
 @dataclass
 class Session:
     """The files of a run and what is known of them. `texts` replace or add to the files on disk."""
@@ -165,7 +144,7 @@ class Session:
         if self.executor is not None or self.jobs < 2 or len(self.files) < 2:
             return
         if _many(self.files):
-            self._own = _pool(min(self.jobs, len(self.files)))
+            self._own = new_pool(min(self.jobs, len(self.files)))
 
     def _index(self, items: Sequence[Item], what: str) -> None:
         self.settled = None
@@ -301,8 +280,8 @@ class Session:
                 self._tell(what, done, len(items))
             return
         # Each chunk carries the project to a foreign executor: few and large ones.
-        chunks = _chunks(items, self.jobs if self._own else max(self.jobs, 8), 16 if self._own else 1000)
-        futures = {_submitted(pool, work, chunk): chunk for chunk in chunks}
+        chunks = chunks_of(items, self.jobs if self._own else max(self.jobs, 8), 16 if self._own else 1000)
+        futures = {submitted(pool, work, chunk): chunk for chunk in chunks}
         results: dict[int, list[R]] = {}
         done = 0
         for future in as_completed(futures):
@@ -312,7 +291,7 @@ class Session:
             done += len(futures[future])
             self._tell(what, done, len(items))
         if pool is not self.executor and self._own is None:
-            self._own = _pool(self.jobs)
+            self._own = new_pool(self.jobs)
         for future, chunk in futures.items():
             yield from zip(chunk, results[id(future)])
 
@@ -326,30 +305,7 @@ class Session:
         except BrokenProcessPool:
             if self.executor is not None:
                 raise
-        return _one_by_one(work, chunk, crashed)
-
-
-def _submitted(pool: Executor, work: Callable[[Sequence[T]], list[R]], chunk: Sequence[T]) -> Future[list[R]]:
-    """The chunk's future; one that has failed already if the pool broke while chunks were still handed out."""
-    try:
-        return pool.submit(work, chunk)
-    except BrokenProcessPool as error:
-        failed: Future[list[R]] = Future()
-        failed.set_exception(error)
-        return failed
-
-
-def _one_by_one(work: Callable[[Sequence[T]], list[R]], chunk: Sequence[T], crashed: Callable[[T], R]) -> list[R]:
-    results: list[R] = []
-    pool = _pool(1)
-    for item in chunk:
-        try:
-            results += pool.submit(work, [item]).result()
-        except BrokenProcessPool:
-            results.append(crashed(item))
-            pool = _pool(1)
-    pool.shutdown()
-    return results
+        return one_by_one(work, chunk, crashed)
 
 
 @dataclass(frozen=True)

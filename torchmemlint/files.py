@@ -22,8 +22,7 @@ from torchmemlint.selection import SPECIAL, Selection
 from torchmemlint.source import Source, SourceError
 
 if TYPE_CHECKING:
-    from torchmemlint.cache.grounds import Grounds, Ledger
-    from torchmemlint.flow.program import Program
+    from torchmemlint.cache.grounds import Grounds
     from torchmemlint.flow.units import Slices
     from torchmemlint.index.model import FileIndex
     from torchmemlint.index.project import ProjectIndex
@@ -224,28 +223,28 @@ def _raise_in(thread: int, error: type[BaseException] | None) -> None:
 class Analysis(Protocol):
     """What finds things: the rules over one project. Lives in one process."""
 
-    @property
-    def program(self) -> Program:
-        """The project's functions, interpreted."""
-
     def diagnostics(self, path: str) -> list[Diagnostic]:
         """All findings in a file, before suppression and selection."""
+
+    def grounds(self) -> Grounds | None:
+        """What the findings since the last time rest on; None where it isn't noted."""
 
 
 def analysis(
     project: ProjectIndex, rules: Sequence[Rule], config: Config, texts: Mapping[str, Source], slices: Slices | None,
-    *, noted: bool = False,
+    stamps: Mapping[str, Stamps] | None = None,
 ) -> Analysis:  # fmt: skip
-    """The analysis of a project; `texts` go before the files on disk, `slices` are parsed already; `noted`: what
-    findings rest on is noted."""
+    """The analysis of a project; `texts` go before the files on disk, `slices` are parsed already. With the `stamps` of
+    its files it notes what findings rest on."""
     from torchmemlint.checker import Checker
     from torchmemlint.flow.program import Program
 
-    program = Program(project, frozenset(config.no_grad_functions), slices, noted)
+    program = Program(project, frozenset(config.no_grad_functions), slices, noted=stamps is not None)
     for text in texts.values():
         program.provide(text)
     selection = Selection(config)
-    return Checker(program, rules, [rule.code for rule in rules if not selection.hints(rule.code)])
+    quiet = [rule.code for rule in rules if not selection.hints(rule.code)]
+    return Checker(program, rules, quiet, stamps)
 
 
 @dataclass
@@ -259,7 +258,6 @@ class FileChecker:
     noqa: bool = True  # do the comments of that name count?
     slices: Slices | None = None  # what was parsed for earlier texts
     stamps: Mapping[str, Stamps] | None = None  # of the project's files, if what findings rest on is to be noted
-    _ledger: Ledger | None = None
     _analysis: Analysis | None = None
     _known: frozenset[str] = frozenset()
     _active: frozenset[str] = frozenset()
@@ -290,7 +288,7 @@ class FileChecker:
             message = "not checked: nested too deeply"
         except Exception as error:
             message = f"not checked: {_named(error)}"
-        self._analysis = self._ledger = None  # what they remember may be half done
+        self._analysis = None  # what it remembers may be half done
         return [special(path, "TML999", message)]
 
     def _start(self) -> Analysis:
@@ -301,18 +299,9 @@ class FileChecker:
         self._known = frozenset(rule.code for rule in rules) | SPECIAL.keys()
         self._active = frozenset(rule.code for rule in wanted) | SPECIAL.keys()
         found = [rule() for rule in wanted]
-        noted = self.stamps is not None
-        self._analysis = analysis(self.project, found, self.config, self.texts, self.slices, noted=noted)
-        self._ledger = self._opened(self._analysis.program)
+        self._analysis = analysis(self.project, found, self.config, self.texts, self.slices, self.stamps)
         return self._analysis
-
-    def _opened(self, program: Program) -> Ledger | None:
-        if self.stamps is None:
-            return None
-        from torchmemlint.cache.grounds import Ledger
-
-        return Ledger(program, self.stamps)
 
     def grounds(self) -> Grounds | None:
         """What the findings since the last time rest on; None where it isn't noted, or was lost in a crash."""
-        return self._ledger.taken() if self._ledger is not None else None
+        return self._analysis.grounds() if self._analysis is not None else None

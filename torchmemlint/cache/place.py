@@ -64,8 +64,8 @@ def write(folder: str, name: str, record: dict[str, Any], suffix: str = SUFFIX) 
     """Write a record whole or not at all, then drop the oldest records over the limit. Never raises OSError."""
     with contextlib.suppress(OSError, ValueError):
         text = json.dumps(record, separators=(",", ":")).encode()
-        if len(text) > LIMIT // 4:
-            return  # it would drive all others out
+        if suffix == PARTS and len(text) > LIMIT // 4:
+            return  # they would drive all others out
         _make(folder)
         _replace(os.path.join(folder, name + suffix), _checksum(text) + b"\n" + text)
         _evict(folder)

@@ -10,15 +10,17 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchmemlint import layout
 from torchmemlint.cache import place, plain, state
-from torchmemlint.cache.shelf import Shelf
 from torchmemlint.config import Config
 from torchmemlint.discover import discover
 from torchmemlint.findings import Diagnostic
 from torchmemlint.selection import strength
+
+if TYPE_CHECKING:
+    from torchmemlint.cache.shelf import Shelf
 
 FORMAT = 1
 CRASH = "TML999"
@@ -44,6 +46,8 @@ class Trail:
     shelf: Shelf = field(init=False)  # what is known file by file
 
     def __post_init__(self) -> None:
+        from torchmemlint.cache.shelf import Shelf  # a run out of the cache does without
+
         self.shelf = Shelf.open(place.cache_folder(self.config), _key(self.config, self.paths), self.program)
 
     def note(self, paths: Iterable[str]) -> None:

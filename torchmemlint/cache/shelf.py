@@ -50,7 +50,7 @@ class Shelf:
     def index(self, item: Item) -> Indexed | None:
         """The file's index if it is as it was."""
         try:
-            entry = self._old["files"][item.path] if self._old else None
+            entry = self._old["files"].get(item.path) if self._old else None
             if entry is None or entry["item"] != _described(item) or not _same(item.path, entry["state"]):
                 return None
             result = _to_indexed(item.path, entry)

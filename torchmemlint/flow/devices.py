@@ -138,7 +138,7 @@ def _parameter(flow: FunctionFlow, path: str, depth: int) -> Fact | None:
 def _global(flow: FunctionFlow, path: str, depth: int) -> Fact | None:
     """A module-level name that the function only reads."""
     index = flow.unit.index
-    body = index.functions.get(f"{index.module}:")
+    body = flow.program.project.body(index)
     if not flow.info.name or path not in index.globals or body is None:
         return None
     level = flow.program.flow(body)

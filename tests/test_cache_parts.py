@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,7 @@ READER = "import torch\nfrom net import Net\n\n\ndef report(net: Net):\n    {}\n
 CIRCLE = "import torch\nfrom {other} import {asked}\n\n\ndef {name}(x, n):\n    return {result} if n else {end}\n"
 HEIR = "import torch\nfrom net import Net\n\n\nclass Heir(Net):\n    def {}(self, x):\n        {}\n        return x\n"
 
-VARIANTS: dict[str, list[str | None]] = {
+VARIANTS: dict[str, Sequence[str | None]] = {
     "helper.py": [HELPER.format(text) for text in ("loss * 2", "loss.item() * 2", "loss.detach()", "float(loss)")]
     + [HELPER.format("loss") + "\n\nKEPT = []\n", "\n\n# moved down\n" + HELPER.format("loss * 2"), "import torch\n"],
     "train.py": [
@@ -356,6 +357,19 @@ def test_every_kind_of_look_up_is_known_to_the_replay() -> None:
     asked = {name for name, value in vars(View).items() if callable(value) and not name.startswith("_")}
     assert asked - kinds == {"seen", "body", "attribute_readers", "marks"}  # made of the others
     assert kinds <= asked
+
+
+BEHIND = re.compile(r"\bindex\.(words|functions|classes)\b|\bproject\.project\b|\bproject\.files\b")
+
+
+@pytest.mark.parametrize("folder", ["rules", "torchmemlint/flow"])
+def test_the_analysis_reads_the_project_through_its_view(folder: str) -> None:
+    found = {
+        (path.name, match[0])
+        for path in (ROOT / folder).rglob("*.py")
+        for match in BEHIND.finditer(path.read_text(encoding="utf-8"))
+    }
+    assert found <= {("program.py", "project.project")}  # to read a unit, of which all is noted
 
 
 CHANGES: list[tuple[Callable[[str], str], set[str]]] = [

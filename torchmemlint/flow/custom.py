@@ -18,7 +18,7 @@ from torchmemlint.flow.values import Kind, Value, known_members
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
     from torchmemlint.index.model import ClassInfo, FunctionInfo
-    from torchmemlint.index.project import ProjectIndex
+    from torchmemlint.index.view import View
 
 
 DEPTH = 2  # how many calls up a helper's callers are asked
@@ -61,7 +61,7 @@ def function_class(flow: FunctionFlow) -> ClassInfo | None:
     return owner if owner is not None and info.parameters and is_custom(flow.program.project, owner) else None
 
 
-def is_custom(project: ProjectIndex, owner: ClassInfo) -> bool:
+def is_custom(project: View, owner: ClassInfo) -> bool:
     """Is the class an `autograd.Function`, or what other libraries call one?"""
     bases = project.external_bases(owner)
     return any(knowledge.framework_hook(base, "vjp") is not None for base in bases)

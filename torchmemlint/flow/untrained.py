@@ -177,7 +177,7 @@ def _private(flow: FunctionFlow, forward: Op) -> Op | None:
 
 def _elsewhere(flow: FunctionFlow, name: str) -> bool:
     """Does a function of the file read the module level's name?"""
-    return any(name in other.words for other in flow.unit.index.functions.values() if other is not flow.info)
+    return any(other is not flow.info for other in flow.program.project.naming(flow.info.path, name))
 
 
 def _off(op: Op) -> bool:

@@ -198,10 +198,9 @@ def _freed(op: Op) -> bool:
 
 def origin(value: Value) -> Op | None:
     """The nearest operation that attached the graph: a module's forward, or a project call that runs one."""
-    for op in closure(value.defs, lambda o: o.inputs if o.passes else ()):
-        if op.name in ("module", "call", "?call") and op.value.graph is not Fact.NO:
-            return op
-    return None
+    behind = closure(value.defs, lambda o: o.inputs if o.passes else ())
+    found = [op for op in behind if op.name in ("module", "call", "?call") and op.value.graph is not Fact.NO]
+    return max(found, key=lambda op: op.order, default=None)  # sets of operations have no order of their own
 
 
 WRITES = frozenset({"torch.setitem", "write"})

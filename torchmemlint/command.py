@@ -130,8 +130,9 @@ def _trail(config: Config, options: Options) -> cache.Trail | None:
 
     if load().warnings:
         return None
-    trail = cache.Trail(config, options.given)
-    trail.note(foreign_files())
+    foreign = list(foreign_files())
+    trail = cache.Trail(config, options.given, by_file=not foreign)  # nobody knows what rules of others look at
+    trail.note(foreign)
     return trail
 
 

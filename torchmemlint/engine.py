@@ -161,10 +161,10 @@ class Session:
 
     def _indexed(self, items: Sequence[Item], what: str) -> Iterator[tuple[Item, Indexed]]:
         """In order, as the order of files decides between functions of one name."""
-        if self.trail is None:
+        shelf = self.trail.shelf if self.trail is not None else None
+        if shelf is None:
             yield from self._map(_index_all, items, what, _parser_crashed)
             return
-        shelf = self.trail.shelf
         known = {item.path: result for item in items if (result := shelf.index(item)) is not None}
         fresh = [item for item in items if item.path not in known]
         known.update((item.path, result) for item, result in self._map(_index_stamped, fresh, what, _parser_crashed))

@@ -48,6 +48,12 @@ class Grounds:
             todo += fresh
         return seen
 
+    def only(self, names: Iterable[int]) -> Grounds:
+        """What these rest on."""
+        used = self.below(names)
+        asked = {name: found for name, found in self.asked.items() if name in used}
+        return Grounds(asked, {name: look for name, look in self.looks.items() if name in used})
+
     def above(self, names: Iterable[int]) -> set[int]:
         """The questions that lead to one of these."""
         askers: dict[int, list[int]] = {}

@@ -43,12 +43,14 @@ class Trail:
     program: str = field(default_factory=state.program)
     started: int = field(default_factory=state.clock)
     before: dict[str, tuple[state.Status, str]] = field(default_factory=dict)  # the hash only where time can't tell
-    shelf: Shelf = field(init=False)  # what is known file by file
+    by_file: bool = True  # are findings kept file by file too?
+    shelf: Shelf | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         from torchmemlint.cache.shelf import Shelf  # a run out of the cache does without
 
-        self.shelf = Shelf.open(place.cache_folder(self.config), _key(self.config, self.paths), self.program)
+        if self.by_file:
+            self.shelf = Shelf.open(place.cache_folder(self.config), _key(self.config, self.paths), self.program)
 
     def note(self, paths: Iterable[str]) -> None:
         """These files are going to be read."""
@@ -73,7 +75,8 @@ class Trail:
             "roots": roots,
             "found": [plain.dumped(diagnostic) for diagnostic in found],
         }
-        self.shelf.write(files)
+        if self.shelf is not None:
+            self.shelf.write(files)
         place.write(place.cache_folder(self.config), _key(self.config, self.paths), record)
 
     def _files(self) -> dict[str, list[Any]] | None:

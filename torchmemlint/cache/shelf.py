@@ -34,7 +34,7 @@ class Shelf:
     grounds: Grounds = field(default_factory=Grounds)
     _old: dict[str, Any] = field(default_factory=dict)
     _served: set[str] = field(default_factory=set)  # files that are as they were
-    _reused: Grounds | None = None
+    _reused: Grounds = field(default_factory=Grounds)  # what the findings rest on that are those of the earlier run
 
     @classmethod
     def open(cls, folder: str, name: str, program: str) -> Shelf:
@@ -71,8 +71,8 @@ class Shelf:
             dirty = self._dirty(old, set(map(root, known)), indexes)
         except ERRORS:
             return {}
-        self._reused = old
         reused = {path: found for path, found in known.items() if root(path) not in dirty}
+        self._reused = old.only(set(map(root, reused)))
         self.found.update(reused)
         return reused
 
@@ -97,7 +97,7 @@ class Shelf:
     def note(self, path: str, found: list[Diagnostic], grounds: Grounds | None) -> None:
         """The findings of a file, and what it was that was not told before on which they rest."""
         self.found[path] = found
-        if self.grounds is not None and grounds is not None:
+        if grounds is not None:
             self.grounds.add(grounds)
 
     def write(self, states: Mapping[str, list[Any]]) -> None:
@@ -123,14 +123,11 @@ class Shelf:
 
     def _resting(self) -> Grounds | None:
         """What the findings on the shelf rest on, and nothing else; None where not all is known."""
-        old = self._reused or Grounds()
-        whole = Grounds({**old.asked, **self.grounds.asked}, {**old.looks, **self.grounds.looks})
-        roots = set(map(root, self.found))
-        used = whole.below(roots)
-        if not used - roots <= whole.asked.keys() | whole.looks.keys():
-            return None
-        asked = {name: found for name, found in whole.asked.items() if name in used}
-        return Grounds(asked, {name: look for name, look in whole.looks.items() if name in used})
+        whole, roots = Grounds(), set(map(root, self.found))
+        whole.add(self._reused)
+        whole.add(self.grounds)
+        unknown = whole.below(roots) - roots - whole.asked.keys() - whole.looks.keys()
+        return None if unknown else whole.only(roots)
 
 
 def _described(item: Item) -> list[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torchmemlint import knowledge
 from torchmemlint.flow.graph import Op, Store
@@ -25,6 +25,9 @@ TRAINABLE = {"yes": Fact.YES, "no": Fact.NO}
 ASSIGNED = rb"\s*(?:,\s*[\w.*()\[\]]+\s*)*[)\]]?\s*(?::[^\n=]*)?(?:[-+*/@%&|^]|//|\*\*|<<|>>)?=(?!=)"
 """What follows a target of an assignment: further targets, an annotation, the operator."""
 MODULE_METHODS = frozenset({"parameters", "named_parameters", "eval", "modules", "named_modules"})
+TARGETS = re.compile(rb"\.(\w+)(?=" + ASSIGNED + rb")")
+EMPTIED = re.compile(rb"\.(\w+)\b(?=[^\n]*\bNone\b)")
+USED_AS_MODULES = re.compile(rb"\b(\w+)\.(\w+)\.(?:" + "|".join(sorted(MODULE_METHODS)).encode() + rb")\(")
 ASSIGNING_METHODS = 6  # methods looked through for the assignment of an attribute
 
 
@@ -33,6 +36,15 @@ class Classes:
 
     def __init__(self, program: Program) -> None:
         self.program = program
+        self._found: dict[tuple[re.Pattern[bytes], str, str], frozenset[Any]] = {}
+
+    def _matches(self, pattern: re.Pattern[bytes], method: FunctionInfo) -> frozenset[Any]:
+        """What a pattern finds in a method's text, looked for once. (One for each name would be compiled each time.)"""
+        self.program.project.seen(method)
+        key = (pattern, method.path, method.id)
+        if key not in self._found:
+            self._found[key] = frozenset(pattern.findall(self._text(method)))
+        return self._found[key]
 
     def attribute(self, key: str | None, name: str) -> Value:
         """The value of attribute `name` of an object of the class of that key."""
@@ -76,8 +88,8 @@ class Classes:
         for owner in self.program.project.mro(info):
             for method in map(self.program.project.seen, self.program.project.methods_naming(owner, name)):
                 if method.parameters and not method.words.isdisjoint(MODULE_METHODS):
-                    own = rf"\b{method.parameters[0].name}\.{name}\.({'|'.join(sorted(MODULE_METHODS))})\("
-                    if re.search(own.encode(), self._text(method)):
+                    own = method.parameters[0].name
+                    if (own.encode(), name.encode()) in self._matches(USED_AS_MODULES, method):
                         return True
         return False
 
@@ -116,11 +128,11 @@ class Classes:
 
     def _may_assign(self, method: FunctionInfo, name: str) -> bool:
         """Does a line look like an assignment to an attribute of that name? Saves parsing, decides nothing."""
-        return re.search(rb"\." + name.encode() + ASSIGNED, self._text(method)) is not None
+        return not name.isascii() or name.encode() in self._matches(TARGETS, method)
 
     def _assigns_none(self, method: FunctionInfo, name: str) -> bool:
         """Does a line look like `self.name = … None`?"""
-        return re.search(rb"\." + name.encode() + rb"\b[^\n]*\bNone\b", self._text(method)) is not None
+        return name.encode() in self._matches(EMPTIED, method)
 
     def _made(self, method: FunctionInfo, name: str) -> Value | None:
         """What a constructor puts into an attribute, as the index alone tells: a module, plain data."""

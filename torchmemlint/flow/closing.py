@@ -29,7 +29,7 @@ def events(flow: FunctionFlow, wanted: Collection[type[Event]] = ALL) -> Iterato
     """The wanted events of a function, in the order of its operations."""
     forwards: list[ForwardClosed] = []
     # inside a forward, whether a graph is wanted is its caller's affair
-    runs = role(flow.info) in RUNS and (ForwardClosed in wanted or FunctionClosed in wanted) and not _frozen(flow)
+    runs = role(flow.info) in RUNS and (ForwardClosed in wanted or FunctionClosed in wanted)
     for op in flow.ops:
         if OpClosed in wanted:
             yield OpClosed(flow, op)
@@ -39,6 +39,8 @@ def events(flow: FunctionFlow, wanted: Collection[type[Event]] = ALL) -> Iterato
             forwards += _forward(flow, op)
     if GradContextMisused in wanted:
         yield from _contexts(flow)
+    if forwards and _frozen(flow):
+        forwards = []
     yield from forwards
     yield FunctionClosed(flow, forwards)
 

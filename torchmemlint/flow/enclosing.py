@@ -47,15 +47,15 @@ def _blocks(node: cst.CSTNode) -> Iterator[list[cst.CSTNode]]:
             yield from _blocks(child)
 
 
-def around(root: cst.CSTNode, node: cst.CSTNode) -> list[cst.CSTNode]:
-    """The nodes from `root` down to `node`."""
-    if root is node:
-        return [root]
-    for child in children(root):
-        below = around(child, node)
-        if below:
-            return [root, *below]
-    return []
+def around(flow: FunctionFlow, node: cst.CSTNode) -> list[cst.CSTNode]:
+    """The nodes from the function's own down to `node`; empty where it is of another function."""
+    path = [node]
+    while path[-1] is not flow.node:
+        parent = flow.parents.get(path[-1])
+        if parent is None:
+            return []
+        path.append(parent)
+    return path[::-1]
 
 
 def loop_around(flow: FunctionFlow, node: cst.CSTNode) -> cst.For | cst.While | None:

@@ -59,8 +59,8 @@ def skipped_in_turn(flow: FunctionFlow) -> tuple[Op, cst.For, str] | None:
         return None
     if forward.mode is Mode.ENTERED and flow.info.name and flow.program.callers.entered(flow.info) is Fact.NO:
         return None
-    inside = {id(node) for back in backs for node in around(flow.node, back.node)}
-    for loop in around(flow.node, forward.node):
+    inside = {id(node) for back in backs for node in around(flow, back.node)}
+    for loop in around(flow, forward.node):
         if not isinstance(loop, cst.For) or not isinstance(loop.target, cst.Name) or id(loop) not in inside:
             continue
         for phase in _listed(flow, loop.iter):
@@ -115,7 +115,7 @@ def _behind_test(flow: FunctionFlow, forward: Op, tests: list[list[Test]]) -> bo
 
 def _tests(flow: FunctionFlow, op: Op) -> Iterator[Test]:
     """The conditions under which the operation's statement runs: branches around it, and exits before it."""
-    path = around(flow.node, op.node)
+    path = around(flow, op.node)
     for outer, inner in zip(path, path[1:]):
         if isinstance(outer, (cst.If, cst.IfExp)) and inner in (outer.body, outer.orelse):
             yield Test(outer.test, inner is outer.body)

@@ -14,6 +14,7 @@ from torchmemlint.flow import calls, expressions, project_calls, statements  # t
 from torchmemlint.flow.dispatch import run
 from torchmemlint.flow.frame import Frame, State
 from torchmemlint.flow.graph import Mode, Op, Sink, upstream
+from torchmemlint.flow.lean import children, walk
 from torchmemlint.flow.summary import Summary, summarise
 from torchmemlint.flow.units import own_parameters
 from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, replace
@@ -51,6 +52,11 @@ class FunctionFlow:
         for op in self.ops:
             found.setdefault(op.name, []).append(op)
         return found
+
+    @cached_property
+    def parents(self) -> dict[cst.CSTNode, cst.CSTNode]:
+        """The node that each node stands in."""
+        return {child: node for node in walk(self.node) for child in children(node)}
 
     def named(self, *names: str) -> list[Op]:
         """The operations with one of these names, in order."""

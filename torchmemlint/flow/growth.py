@@ -53,7 +53,7 @@ def growth(flow: FunctionFlow, op: Op) -> Growth | None:
             not outer and bool(flow.info.name),
             any(_cuts(u) and _feeds(u, op) for u in inner),
             small,
-            _few(flow.node, op.node),
+            _few(flow, op.node),
             _computed(op),
         )
     attribute = _attribute(op)
@@ -182,9 +182,9 @@ def _returned(flow: FunctionFlow, op: Op) -> bool:
     )
 
 
-def _few(root: cst.CSTNode, node: cst.CSTNode) -> bool:
+def _few(flow: FunctionFlow, node: cst.CSTNode) -> bool:
     """Does the innermost `for` around `node` run over a literal, short `range`?"""
-    loops = [outer for outer in around(root, node) if isinstance(outer, cst.For)]
+    loops = [outer for outer in around(flow, node) if isinstance(outer, cst.For)]
     source = loops[-1].iter if loops else None
     if not isinstance(source, cst.Call) or not isinstance(source.func, cst.Name) or source.func.value != "range":
         return False

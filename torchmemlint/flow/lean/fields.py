@@ -63,14 +63,26 @@ def fields(kind: type) -> tuple[str, ...]:
     return tuple(name for name in names if not name.startswith(SPELLING))
 
 
+class _Nodes(dict[type, bool]):
+    """Which types are nodes. (libcst's are abstract base classes: `isinstance` would ask in Python each time.)"""
+
+    def __missing__(self, kind: type) -> bool:
+        self[kind] = found = issubclass(kind, cst.CSTNode)
+        return found
+
+
+_NODES = _Nodes()
+
+
 def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """The nodes directly under a node, those of spelling left out; for lean trees and libcst's own alike."""
     for name in fields(type(node)):
         value = getattr(node, name)
-        if isinstance(value, cst.CSTNode):
-            yield value
-        elif isinstance(value, (tuple, list)):
+        kind = type(value)
+        if kind is tuple or kind is list:
             yield from value
+        elif _NODES[kind]:
+            yield value
 
 
 def walk(root: cst.CSTNode) -> Iterator[cst.CSTNode]:

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import libcst as cst
+
 from torchmemlint import knowledge
 from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.fixes import Plan, unwrap_call
@@ -72,6 +74,8 @@ class ContiguousCopiesView(Rule):
             return
         shown = event.function.unit.text(op.receiver_node) if op.receiver_node is not None else "the view"
         if logits:
+            if not _sliced(op):
+                return  # one step of them: nothing is shifted, and the copy is small
             message = f"one more copy of `{shown}`: shift the labels instead of the logits, which stay as they are"
             training = runs_with_grad(event.function, op)
             yield self.finding(event, op.node, message, severity=Severity.HINT if training else severity)
@@ -80,6 +84,14 @@ class ContiguousCopiesView(Rule):
         reason = "results may have other strides or round differently"
         plan = Plan("remove the call", unwrap_call(op.node).steps, False, reason)
         yield self.finding(event, op.node, message, severity=severity, fix=plan)
+
+
+def _sliced(op: Op) -> bool:
+    """Is the view no subscript with an index, which leaves one of many?"""
+    made = maker(op.receiver) if op.receiver is not None else None
+    node = made.node if made is not None else None
+    parts = [part.slice for part in node.slice] if isinstance(node, cst.Subscript) else []
+    return not any(isinstance(part, cst.Index) and not isinstance(part.value, cst.Ellipsis) for part in parts)
 
 
 def _severity(op: Op, found: Reading) -> Severity | None:

@@ -65,7 +65,7 @@ class NeedlessClone(Rule):
         """One finding a copy."""
         op = event.op
         source = _source(op)
-        if source is None or source.scalar is Fact.YES or _gradient(source):
+        if source is None or source.scalar is Fact.YES or _gradient(source) or _one_number(op):
             return
         for case in (self._converted, self._copied_again, self._restored, self._fresh, self._read):
             found = case(event, source)
@@ -145,6 +145,12 @@ def _source(op: Op) -> Value | None:
         given = op.arguments[0].value if op.callee == "copy.deepcopy" and op.arguments else None
         return given if given is not None and given.kind is Kind.TENSOR and not given.weak else None
     return op.receiver if not op.arguments and op.receiver is not None and op.receiver.kind is Kind.TENSOR else None
+
+
+def _one_number(op: Op) -> bool:
+    """Is it read by `item()`, as it is or detached?"""
+    seen = closure([op], lambda o: o.uses if o is op or o.name in ("bind", "torch.detach", "torch.data") else (), 20)
+    return any(o.name == "torch.item" for o in seen)
 
 
 def _live_weight(source: Value) -> bool:

@@ -70,7 +70,7 @@ class CheckpointKeptAlive(Rule):
             yield from self._by_callers(event, load, into)
             return
         work, binds = found
-        names = [bind.path or "" for bind in binds]
+        names = list(dict.fromkeys(bind.path or "" for bind in binds))
         shown = " and ".join(f"`{name}`" for name in names)
         until = "the function returns" if event.function.info.name else "the program ends"
         memory = "" if load.on_device else " in host memory"
@@ -108,7 +108,7 @@ class CheckpointKeptAlive(Rule):
     def _by_callers(self, event: OpClosed, load: Loaded, into: Op) -> Iterator[Finding]:
         """`checkpoint = resume(path, model)`, where the function restores the model and returns all that it read."""
         for site, work, binds in held_by_callers(event.function, load):
-            shown = " and ".join(f"`{bind.path}`" for bind in binds)
+            shown = " and ".join(dict.fromkeys(f"`{bind.path}`" for bind in binds))
             memory = "" if load.on_device else " in host memory"
             message = (
                 f"{shown} of the caller still hold{'s' * (len(binds) == 1)} the loaded weights{memory} beside the "

@@ -67,7 +67,7 @@ class Callers:
                 continue
             found = [op for op in flow.ops if op.name != "argument" and self._runs(op, info, wanted)]
             calls += [CallSite(flow, op) for op in found]
-            unseen = unseen or self._escapes(flow, key)
+            unseen = unseen or self._escapes(flow, key) or info.owner is not None and _maybe_called(flow, info)
         return Sites(tuple(calls), bool(calls) and not unseen)
 
     def _targets(self, info: FunctionInfo) -> set[tuple[str | None, str]]:
@@ -252,6 +252,14 @@ class Callers:
         stores = {s.op for s in op.stores}
         others = [o for o in downstream(op) if Sink.ATTRIBUTE in o.sunk and o not in stores]
         return set() if others else {Sink.ATTRIBUTE}
+
+
+def _maybe_called(flow: FunctionFlow, info: FunctionInfo) -> bool:
+    """Is a method of that name called on an object of which nothing is known?"""
+    return any(
+        op.callee is not None and op.callee.rpartition(".")[2] == info.name and "." in op.callee
+        for op in flow.named("?call")
+    )
 
 
 def _is_super(op: Op) -> bool:

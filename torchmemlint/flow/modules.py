@@ -8,6 +8,7 @@ from torchmemlint.flow import project_calls, strides
 from torchmemlint.flow.frame import Frame, dotted
 from torchmemlint.flow.graph import Argument, Mode, Op
 from torchmemlint.flow.holders import module_in
+from torchmemlint.flow.types import is_property
 from torchmemlint.flow.values import HOST, Fact, Kind, Value, mapped, replace
 
 SELF = frozenset("to cuda cpu half float double bfloat16 eval train requires_grad_ share_memory type apply".split())
@@ -98,7 +99,7 @@ def method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: lis
     """A method of a module: the known ones, a project class's own, else None."""
     name = func.attr.value
     info = f.program.method(base.name, name)
-    if info is not None:
+    if info is not None and not is_property(info):
         if name == "forward":
             return forward(f, node, base, args)
         return project_calls.call_function(f, node, info, args, base)

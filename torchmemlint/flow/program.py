@@ -15,7 +15,7 @@ from torchmemlint.flow.function import Assumption, FunctionFlow, interpret
 from torchmemlint.flow.graph import Argument, Mode, Op
 from torchmemlint.flow.questions import Questions
 from torchmemlint.flow.summary import Summary, alike, plain
-from torchmemlint.flow.types import annotation_value
+from torchmemlint.flow.types import annotation_value, is_property
 from torchmemlint.flow.units import KEPT, Slices, Unit, dotted, function_unit, module_unit
 from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, replace
 from torchmemlint.index.model import ClassInfo, FileIndex, FunctionInfo
@@ -216,10 +216,18 @@ class Program:
         return replace(value, trainable=Fact.NO) if path in f.frozen else value
 
     def bound(self, method: FunctionInfo, base: Value) -> Value:
-        """`obj.method` as a value: the function with the object that it is called on; of a property nothing."""
-        if any(name.rpartition(".")[2] in ("property", "cached_property", "setter") for name in method.decorators):
-            return UNKNOWN
+        """`obj.method` as a value: the function with the object that it is called on; of a property an object."""
+        if is_property(method):
+            return self._computed(method, base)
         return Value(kind=Kind.FUNCTION, graph=Fact.NO, name=self.key(method), elements=(base,))
+
+    def _computed(self, method: FunctionInfo, base: Value) -> Value:
+        """The module or other object that a property gives; of other values nothing."""
+        value = self.annotation(self.project.files[method.path], method.returns)
+        if value.kind is Kind.UNKNOWN:
+            summary = self.summary(method, [base])
+            value = summary.value if summary is not None else UNKNOWN
+        return replace(plain(value), params=frozenset()) if value.kind in (Kind.MODULE, Kind.INSTANCE) else UNKNOWN
 
     @staticmethod
     def path_of(argument: Argument | None) -> str | None:

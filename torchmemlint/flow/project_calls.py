@@ -15,6 +15,7 @@ from torchmemlint.flow.frame import INLINE_DEPTH, Closure, Frame, dotted
 from torchmemlint.flow.graph import Argument, Mode, Op, proven
 from torchmemlint.flow.holders import holders_of, outliving
 from torchmemlint.flow.summary import Summary
+from torchmemlint.flow.types import is_property
 from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, join, known_members, mapped, replace
 from torchmemlint.index.model import ClassInfo, FunctionInfo
 
@@ -50,7 +51,9 @@ def _unsummarised(f: Frame, node: cst.Call, info: FunctionInfo, args: list[Argum
 def method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: list[Argument]) -> Value | None:
     """A method of an object of a project class."""
     info = f.program.method(base.name, func.attr.value)
-    return call_function(f, node, info, args, base) if info is not None else None
+    if info is None or is_property(info):
+        return None  # what a property gives is called as any other value
+    return call_function(f, node, info, args, base)
 
 
 def class_method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: list[Argument]) -> Value | None:

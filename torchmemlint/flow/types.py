@@ -10,13 +10,14 @@ from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value
 
 if TYPE_CHECKING:
     from torchmemlint.flow.program import Program
-    from torchmemlint.index.model import FileIndex
+    from torchmemlint.index.model import FileIndex, FunctionInfo
 
 HOST_TYPES = frozenset("int float str bool bytes None complex numpy.ndarray np.ndarray pathlib.Path Path".split())
 TENSOR_TYPES = frozenset("torch.Tensor Tensor torch.FloatTensor torch.LongTensor torch.nn.Parameter".split())
 CONTAINERS = frozenset(
     "list List dict Dict tuple Tuple set Set Sequence Iterable Iterator Mapping deque typing.List typing.Dict".split()
 )
+PROPERTIES = frozenset({"property", "cached_property", "setter"})
 OPTIONAL = re.compile(r"^(?:typing\.)?Optional\[(.*)\]$")
 ROLES = {"optimizer": Kind.OPTIMIZER, "scaler": Kind.SCALER, "loader": Kind.LOADER, "scheduler": Kind.OPTIMIZER}
 
@@ -61,3 +62,8 @@ def _named(program: Program, index: FileIndex, text: str) -> Value:
         return Value(kind=Kind.OPTIMIZER, graph=Fact.NO)
     kind = ROLES.get(knowledge.role(name) or "")
     return Value(kind=kind, graph=Fact.NO, name=name) if kind is not None else UNKNOWN
+
+
+def is_property(method: FunctionInfo) -> bool:
+    """Is it read like an attribute?"""
+    return any(name.rpartition(".")[2] in PROPERTIES for name in method.decorators)

@@ -155,7 +155,7 @@ class _Maker:
     def __init__(self, path: str, module: str, lines: Sequence[str], found: Collected) -> None:
         self.path, self.module, self.lines, self.found = path, module, lines, found
         self.names = Names(module, found.imports, found.bound, lines)
-        known = frozenset(definition.node.name for definition in found.definitions)
+        known = frozenset(d.node.name for d in found.definitions if not _is_read(d))
         assigned = frozenset(name for name, _ in found.assigned)
         self.file = Surroundings(found.imports, known, assigned)
 
@@ -327,6 +327,12 @@ def _after_name(row: str) -> str:
     """The row of a `def` or `class` from behind the name on."""
     found = _HEADER.search(row)
     return row[found.end() :] if found is not None else row
+
+
+def _is_read(definition: Definition) -> bool:
+    """Is it a property, which is read and not called?"""
+    names = [(written(d) or "").rpartition(".")[2] for d in definition.node.decorator_list]
+    return "property" in names or "cached_property" in names
 
 
 def _is_stub(definition: Definition) -> bool:

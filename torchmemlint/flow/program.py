@@ -223,7 +223,7 @@ class Program:
 
     def _computed(self, method: FunctionInfo, base: Value) -> Value:
         """The module or other object that a property gives; of other values nothing."""
-        value = self.annotation(self.project.files[method.path], method.returns)
+        value = self.annotation(self.project.header(method.path), method.returns)
         if value.kind is Kind.UNKNOWN:
             summary = self.summary(method, [base])
             value = summary.value if summary is not None else UNKNOWN

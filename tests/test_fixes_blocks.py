@@ -61,16 +61,6 @@ def test_add_decorator(before: str, after: str | None) -> None:
     assert fixed(before, decorated, STATEMENT) == after
 
 
-def test_generators_are_known_although_the_module_leaves_their_bodies_out() -> None:
-    def through_module(unit: Unit, node: cst.CSTNode) -> Plan:
-        assert unit.function.name == ""
-        return add_decorator(unit, unit.tree.body[0], NO_GRAD)
-
-    text = "def f():\n    {}\n\n«x = 1»\n"
-    assert fixed(text.format("yield 1"), through_module, STATEMENT) is None
-    assert fixed(text.format("return 1"), through_module, STATEMENT) is not None
-
-
 def wrapped(unit: Unit, first: cst.CSTNode, last: cst.CSTNode | None = None) -> Plan:
     return wrap_in_with(unit, first, last or first, NO_GRAD)
 

@@ -106,8 +106,8 @@ def test_insert_after(before: str, after: str | None) -> None:
     assert fixed(before, lambda unit, node: insert_after(node, "del x"), STATEMENT) == after
 
 
-def test_insert_after_a_function_whose_body_the_module_leaves_out() -> None:
-    """The module's unit has `0` for the body of `f`; the new line goes behind the whole of it."""
+def test_insert_after_a_function_that_the_module_leaves_out() -> None:
+    """The module's unit has `0` in the place of `f`; the new line goes behind the whole of it."""
     before = (
         "x = 1\nif x:\n    def f():\n        a\n\n        b\n    «y = 2»\n\n"
         "class C:\n    def g(self):\n        a\n        b\n"
@@ -210,13 +210,3 @@ def test_the_block_put_around_a_method_is_never_edited() -> None:
     inserted = resolve(insert_before(around.body.body[0], "y = 2"), unit)
     assert inserted is not None
     assert apply(source.data, [inserted])[0] == source.data.replace(b"def", b"y = 2\n    def")
-
-
-def test_a_method_deleted_from_the_modules_unit_goes_wholly() -> None:
-    source = decode(b"x = 1\nclass C:\n    def f(self):\n        a\n        b\ny = 2\n", "m.py")
-    unit = unit_at(source, 0)
-    holder = unit.tree.body[1]
-    assert isinstance(holder, cst.ClassDef)
-    gone = resolve(delete_statement(holder.body.body[0]), unit)
-    assert gone is not None
-    assert apply(source.data, [gone])[0] == b"x = 1\nclass C:\n    pass\ny = 2\n"

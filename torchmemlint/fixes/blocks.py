@@ -56,14 +56,12 @@ class _Decorate(Step):
         if not isinstance(function, cst.FunctionDef):
             raise Refused("not a function")
         start = place.span(function)[0]
-        self._refuse_unfit(place, function, start)
+        self._refuse_unfit(place, function)
         text_shape(self.text)
         yield Change(start, start, f"@{self.text}\n{indentation(place, start)}")
 
-    def _refuse_unfit(self, place: Ground, function: cst.FunctionDef, start: int) -> None:
-        row = row_of(place, start)
-        known = [f for f in place.unit.index.functions.values() if f.name and f.line == row]
-        if function.asynchronous or _pauses(function.body) or any(f.is_async or f.is_generator for f in known):
+    def _refuse_unfit(self, place: Ground, function: cst.FunctionDef) -> None:
+        if function.asynchronous or _pauses(function.body):
             raise Refused("the body of a coroutine or generator runs outside the decorator")
         for decorator in function.decorators:
             if _last_name(decorator.decorator) in _READS_SOURCE:

@@ -1,4 +1,4 @@
-"""Statements as lines of the file: rows, indentation, and where a statement ends although its body was left out."""
+"""Statements as lines of the file: rows, indentation, and where one ends although functions in it are left out."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def statement_start(place: Ground, statement: cst.CSTNode) -> int:
 
 
 def end_row(place: Ground, statement: cst.CSTNode) -> int:
-    """The last row of a whole statement; bodies of functions that the module's unit leaves out count."""
+    """The last row of a whole statement; functions that the module's unit leaves out count."""
     end = place.span(statement)[1]
     row = row_of(place, max(end - 1, 0))
     if not place.unit.function.name:
         functions = place.unit.index.functions.values()
-        row = max([row, *(f.end_line for f in functions if f.name and f.body_line <= row <= f.end_line)])
+        row = max([row, *(f.end_line for f in functions if f.name and f.first_line <= row <= f.end_line)])
     return row
 
 

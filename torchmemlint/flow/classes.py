@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 PLAIN_BASES = frozenset({"torch.nn.Module", "torch.nn.modules.module.Module", "object", "abc.ABC"})
 PARAMETERS = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter"})
 TRAINABLE = {"yes": Fact.YES, "no": Fact.NO}
-ASSIGNED = rb"\s*(?:,\s*[\w.*()\[\]]+\s*)*[)\]]?\s*(?::[^\n=]*)?(?:[-+*/@%&|^]|//|\*\*|<<|>>)?=(?!=)"
-"""What follows a target of an assignment: further targets, an annotation, the operator."""
+ASSIGNED = rb"\s*(?:,\s*[\w.*()\[\]]{1,80}\s*){0,8}[)\]]?\s*(?::[^\n=]*)?(?:[-+*/@%&|^]|//|\*\*|<<|>>)?=(?!=)"
+"""What follows a target of an assignment: further targets (not all of a long list), an annotation, the operator."""
 MODULE_METHODS = frozenset({"parameters", "named_parameters", "eval", "modules", "named_modules"})
 TARGETS = re.compile(rb"\.(\w+)(?=" + ASSIGNED + rb")")
-EMPTIED = re.compile(rb"\.(\w+)\b(?=[^\n]*\bNone\b)")
+EMPTIED = re.compile(rb"\.(\w+)\b(?=[^\n]{0,200}\bNone\b)")
 USED_AS_MODULES = re.compile(rb"\b(\w+)\.(\w+)\.(?:" + "|".join(sorted(MODULE_METHODS)).encode() + rb")\(")
 ASSIGNING_METHODS = 6  # methods looked through for the assignment of an attribute
 

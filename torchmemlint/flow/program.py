@@ -223,10 +223,10 @@ class Program:
 
     def _computed(self, method: FunctionInfo, base: Value) -> Value:
         """The module or other object that a property gives; of other values nothing."""
-        value = self.annotation(self.project.header(method.path), method.returns)
-        if value.kind is Kind.UNKNOWN:
-            summary = self.summary(method, [base])
-            value = summary.value if summary is not None else UNKNOWN
+        summary = self.summary(method, [base])
+        value = summary.value if summary is not None else UNKNOWN
+        if value.kind is Kind.UNKNOWN:  # what is returned may be known to be frozen, what is declared is not
+            value = self.annotation(self.project.header(method.path), method.returns)
         return replace(plain(value), params=frozenset()) if value.kind in (Kind.MODULE, Kind.INSTANCE) else UNKNOWN
 
     @staticmethod

@@ -11,7 +11,7 @@ from torchmemlint.flow.events import HolderClosed
 from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.graph import Op, Sink, Store, fact
 from torchmemlint.flow.handed import runs_with_grad
-from torchmemlint.flow.values import Fact, Kind
+from torchmemlint.flow.values import Fact, Kind, may_carry_graph
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
@@ -27,7 +27,7 @@ def written(flow: FunctionFlow, op: Op) -> Iterator[HolderClosed]:
         return
     name = dotted(op.node.value) if isinstance(op.node, cst.Subscript) else None
     holder = _made(flow, name) if name is not None else None
-    if name is None or holder is None or fact(holder.value) is Fact.YES:
+    if name is None or holder is None or fact(holder.value) is Fact.YES or not may_carry_graph(holder.value):
         return
     on_object = holder.name == "load" and "." in name
     if not on_object and (len(op.loops) <= len(holder.loops) or op.loops[: len(holder.loops)] != holder.loops):

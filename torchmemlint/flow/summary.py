@@ -10,7 +10,7 @@ import libcst as cst
 from torchmemlint.findings import Place
 from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, proven, sinks
 from torchmemlint.flow.units import dotted
-from torchmemlint.flow.values import HOST, Fact, Kind, Value, join, mapped, replace
+from torchmemlint.flow.values import HOST, Fact, Kind, Value, join, mapped, may_carry_graph, replace
 
 if TYPE_CHECKING:
     from torchmemlint.flow.frame import Frame
@@ -159,6 +159,8 @@ def _slot(f: Frame, op: Op, names: list[str]) -> list[Kept]:
         return []
     owner = next((o.value for o in f.ops if o.name == "param" and o.path == head), None)
     if owner is None or owner.kind is not Kind.INSTANCE or given.graph is Fact.NO and not given.params:
+        return []
+    if not may_carry_graph(f.program.classes.attribute(owner.name, attribute)):
         return []
     graph = Fact.YES if proven(given) else given.graph
     return [Kept(names.index(head), path, given.params, graph, "slot", Place(f.unit, op.node))]

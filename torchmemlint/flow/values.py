@@ -109,6 +109,14 @@ def mapped(value: Value, change: Callable[[Value], Value]) -> Value:
     return value
 
 
+FLOATING = ("float", "bfloat", "half", "double", "complex", "cfloat", "cdouble")
+
+
+def may_carry_graph(holder: Value) -> bool:
+    """May a value that is written into a tensor bring its graph along? Into integers and booleans it does not."""
+    return holder.dtype is None or holder.dtype.startswith(FLOATING)
+
+
 UNKNOWN = Value()
 HOST = Value(kind=Kind.HOST, graph=Fact.NO)
 

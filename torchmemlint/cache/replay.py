@@ -68,7 +68,7 @@ class Replay:
             return _ask(self.view, kind, given[0], given[1] or None)
         if kind == "linked_name_any":
             return self.view.linked_name_any(given[0], frozenset(given[1:]))
-        if kind in ("keepers", "naming", "component", "linked_name_any"):
+        if kind in ("keepers", "naming", "component"):
             self._file(given[0])
         return _ask(self.view, kind, *given)
 

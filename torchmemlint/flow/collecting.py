@@ -24,7 +24,7 @@ NESTING = 4  # how deep tuples, dicts and calls are looked into
 COLLECTING = frozenset("append extend comprehension setitem update add put insert appendleft".split())
 INTEGERS = frozenset({"int", "int64", "int32", "bool", "uint8"})
 ACCELERATORS = frozenset({"cuda", "device", "accelerator", "accelerate", "xpu", "mps", "local_rank", "gpu"})
-RESULTS = frozenset({"module", "torch.autograd.grad"})  # an output, or gradients as large as the parameters
+OUTPUTS = frozenset({"module", "torch.autograd.grad"})  # an output, or gradients as large as the parameters
 OVER = frozenset({Sink.HOST, Sink.LIBRARY})
 
 
@@ -119,7 +119,7 @@ def _inside(op: Op, loops: tuple[int, ...]) -> bool:
 def _forwards(flow: FunctionFlow, op: Op) -> bool:
     """A forward without a graph behind its result: a module's own, whether grad is off or the result is detached, or a
     function of the project that runs one for a tensor; gradients."""
-    if op.name in RESULTS:
+    if op.name in OUTPUTS:
         return True
     if op.name == "call" and (op.receiver is None or op.receiver.kind is not Kind.MODULE):
         without = op.mode is Mode.OFF or fact(op.value) is Fact.NO
@@ -139,7 +139,7 @@ def _returns_output(flow: FunctionFlow, call: Op, depth: int = NESTING) -> bool:
         if not _small(returned) and returned.device != "cpu" and inner is not None:
             makers = list(closure(returned.defs, _through))
             if not any(map(_reduces, returned.defs)) and any(
-                op.name in RESULTS or op.name == "call" and _returns_output(inner, op, depth - 1) for op in makers
+                op.name in OUTPUTS or op.name == "call" and _returns_output(inner, op, depth - 1) for op in makers
             ):
                 return True
     return False

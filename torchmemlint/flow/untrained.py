@@ -17,10 +17,8 @@ if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
 
 CHANGES = (KEEPS | MOVES) - {"construct"}
-RUNS = frozenset({"module", "load_state_dict", "state_dict", "del"})
+LEAVES_ALONE = frozenset({"module", "load_state_dict", "state_dict", "del"})
 SWITCHES = frozenset({"requires_grad", "requires_grad_", "eval"})
-
-
 HANDED_DEPTH = 3  # calls that a network is followed through
 
 
@@ -167,7 +165,7 @@ def _private(flow: FunctionFlow, forward: Op) -> Op | None:
         return None
     maker, own = makers[0], flow.program.method(receiver.name, "forward")
     held = closure(makers, lambda o: o.uses if o is maker or o.name in CHANGES else (), 200)
-    if any(o is not maker and o.name not in CHANGES | RUNS and not (own and o.callee == own.id) for o in held):
+    if any(o is not maker and o.name not in CHANGES | LEAVES_ALONE and not (own and o.callee == own.id) for o in held):
         return None
     made = flow.program.class_(receiver.name)
     if made is not None and any(method.words & SWITCHES for method in flow.program.project.methods(made)):

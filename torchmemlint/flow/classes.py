@@ -94,7 +94,6 @@ class Classes:
         return False
 
     def _text(self, method: FunctionInfo) -> bytes:
-        self.program.project.seen(method)
         source = self.program.text(method.path)
         starts = source.line_starts
         end = starts[method.end_line] if method.end_line < len(starts) else len(source.data)

@@ -12,6 +12,7 @@ from torchmemlint.findings import Severity
 
 HERE = Path(__file__).parent
 LOOKALIKES = sorted((HERE / "lookalikes").glob("*.py"))
+QUIET = sorted((HERE / "lookalikes" / "quiet").glob("*.py"))
 DISGUISES = sorted((HERE / "disguises").glob("*.py"))
 
 
@@ -23,6 +24,13 @@ def label(path: Path) -> str:
 def test_lookalikes_are_silent(path: Path) -> None:
     found = findings(path.read_text(encoding="utf-8"), path, hints=False)
     assert [f"{d.row}: {d.code} {d.message}" for d in found] == []
+
+
+@pytest.mark.parametrize("path", QUIET, ids=label)
+def test_no_hint_either_where_the_name_says_so(path: Path) -> None:
+    code = path.stem.partition("_")[0].upper()
+    found = findings(path.read_text(encoding="utf-8"), path)
+    assert [f"{d.row}: {d.code} {d.message}" for d in found if d.code == code or d.severity is not Severity.HINT] == []
 
 
 @pytest.mark.parametrize("path", DISGUISES, ids=label)

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from torchmemlint.cache import place, replay
-from torchmemlint.cache.grounds import Stamper
+from torchmemlint.cache.grounds import Grounds, Stamper
 from torchmemlint.cache.shelf import Shelf
+from torchmemlint.files import Indexed, Item
 from torchmemlint.index import plain
 from torchmemlint.index.build import index_source, module_name
 from torchmemlint.index.stamps import stamps
@@ -74,6 +75,17 @@ def test_a_shelf_of_another_program_is_empty(tmp_path: Path) -> None:
     place.write(str(tmp_path), "name", {"program": "one", "files": {}}, place.PARTS)
     assert Shelf.open(str(tmp_path), "name", "one")._old
     assert not Shelf.open(str(tmp_path), "name", "two")._old
+
+
+def test_findings_of_which_nothing_is_noted_are_not_kept(tmp_path: Path) -> None:
+    shelf = Shelf.open(str(tmp_path), "name", "one")
+    for path, grounds in (("kept.py", Grounds()), ("lost.py", None)):
+        shelf.keep(Item(path, "", False), Indexed())
+        shelf.note(path, [], grounds)
+    shelf.write({"kept.py": [], "lost.py": []})
+    written = place.read(str(tmp_path), "name", place.PARTS)
+    assert written is not None
+    assert {path: entry["found"] for path, entry in written["files"].items()} == {"kept.py": [], "lost.py": None}
 
 
 def test_answers_count_with_the_contents_of_what_they_name() -> None:

@@ -42,3 +42,15 @@ def flags(net, batches, optimizer):
                 loss.backward()
                 optimizer.step()
             print(float(loss))
+
+
+def backbone_frozen_before(model, loaders, optimizer):
+    for p in model.backbone.parameters():
+        p.requires_grad = False
+    for phase in ["train", "valid"]:
+        for x, y in loaders[phase]:
+            loss = nn.functional.cross_entropy(model(x), y)  # expect: TML201
+            if phase == "train":
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()

@@ -102,3 +102,12 @@ def placed_with_its_replicas(path, loader):
     model.load_state_dict(saved)
     for x in loader:
         replicas(x).sum().backward()
+
+
+def switched_and_handed_out(path):
+    model = nn.Linear(3, 3).cuda()
+    replicas = nn.DataParallel(model)
+    state = torch.load(path)  # expect: TML601
+    replicas.load_state_dict(state)
+    replicas.train()
+    return replicas

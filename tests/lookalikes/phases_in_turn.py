@@ -56,3 +56,47 @@ def one_phase_and_a_warm_up(model, loader, optimizer):
                 optimizer.zero_grad()
                 loss.backward()
                 optimizer.step()
+
+
+def frozen_by_method(model, loaders, optimizer):
+    for phase in ["train", "valid"]:
+        if phase == "train":
+            model.train()
+            model.requires_grad_(True)
+        else:
+            model.eval()
+            model.requires_grad_(False)
+        for x, y in loaders[phase]:
+            loss = nn.functional.cross_entropy(model(x), y)
+            if phase == "train":
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+
+
+def frozen_one_by_one(model, loaders, optimizer):
+    for phase in ["train", "valid"]:
+        for p in model.parameters():
+            p.requires_grad = phase == "train"
+        for x, y in loaders[phase]:
+            loss = nn.functional.cross_entropy(model(x), y)
+            if phase == "train":
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+
+
+def freeze(model, off):
+    for p in model.parameters():
+        p.requires_grad = not off
+
+
+def frozen_by_a_helper(model, loaders, optimizer):
+    for phase in ["train", "valid"]:
+        freeze(model, phase == "valid")
+        for x, y in loaders[phase]:
+            loss = nn.functional.cross_entropy(model(x), y)
+            if phase == "train":
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()

@@ -95,9 +95,12 @@ class Shelf:
         return {path: result.stamps for path, (_, result) in self.indexed.items() if result.stamps is not None}
 
     def note(self, path: str, found: list[Diagnostic], grounds: Grounds | None) -> None:
-        """The findings of a file, and what it was that was not told before on which they rest."""
-        self.found[path] = found
-        if grounds is not None:
+        """The findings of a file, and what it was that was not told before on which they rest. Where that is not known
+        they are not kept."""
+        if grounds is None:
+            self.found.pop(path, None)
+        else:
+            self.found[path] = found
             self.grounds.add(grounds)
 
     def write(self, states: Mapping[str, list[Any]]) -> None:

@@ -119,6 +119,8 @@ def _subscript(f: Frame, target: cst.Subscript, value: Value, node: cst.BaseExpr
         if path is not None and f.read(path) is not None:
             f.bind(path, op.value)
         return
+    if _keeps_nothing(f, base):
+        return
     for holder in holders_of(f, target.value, base):
         f.store(holder, target, value, node, how, path=dotted(target.value), sunk=outliving(holder))
     path = dotted(target.value)
@@ -127,6 +129,15 @@ def _subscript(f: Frame, target: cst.Subscript, value: Value, node: cst.BaseExpr
         members = {**known.elements, key: value}
         graph, params = f.derived(members.values())
         f.bind(path or "", replace(known, elements=members, graph=graph, params=params))
+
+
+def _keeps_nothing(f: Frame, base: Value) -> bool:
+    """Does the object's own `__setitem__` neither keep the graph of what it is given nor hand it on?"""
+    info = f.program.method(base.name, "__setitem__") if base.kind in (Kind.INSTANCE, Kind.MODULE) else None
+    summary = f.program.summary(info, ()) if info is not None and len(info.parameters) == 3 else None
+    if summary is None or any(2 in kept.params for kept in summary.kept):
+        return False
+    return summary.parameter_sinks[2] <= {Sink.HOST, Sink.LIBRARY, Sink.ATTRIBUTE}
 
 
 def _unpack(f: Frame, target: cst.Tuple | cst.List, value: Value, node: cst.BaseExpression | None) -> None:

@@ -31,6 +31,7 @@ READERS = frozenset({"load", "load_file", "load_url", "load_state_dict_from_url"
 STATES = frozenset({"state_dict"})
 TRAINERS = frozenset({"fit", "train", "test", "validate", "evaluate", "predict"})
 LISTINGS = frozenset({"parameters"})
+WEIGHTS = LISTINGS | STATES | {"torch.data"}
 
 
 @dataclass(frozen=True)
@@ -102,9 +103,18 @@ def carries(op: Op) -> bool:
 
 def is_restore(op: Op) -> bool:
     """Is it a `load_state_dict` call, on a known or unknown object, or a copy into one parameter?"""
-    if op.name in ("load_state_dict", "torch.copy_"):
+    if op.name == "torch.copy_":
+        return _into_weights(op)
+    return op.name == "load_state_dict" or op.name == "?call" and (op.callee or "").endswith(".load_state_dict")
+
+
+def _into_weights(op: Op) -> bool:
+    """Is what a `copy_` writes a parameter: read from a module, its state or its parameters, or written by `.data`?"""
+    written = op.receiver.defs if op.receiver is not None else ()
+    behind = list(closure(written, lambda o: o.inputs if carries(o) or o.name == "torch.detach" else (), 60))
+    if any(o.name in WEIGHTS for o in behind):
         return True
-    return op.name == "?call" and (op.callee or "").endswith(".load_state_dict")
+    return any(o.name == "load" and any(i.value.kind is Kind.MODULE for i in o.inputs) for o in behind)
 
 
 def assigns(op: Op) -> bool:
@@ -154,6 +164,8 @@ def _trains_out_of_sight(op: Op) -> bool:
     if name not in TRAINERS:
         return False
     makers = op.receiver.defs if op.receiver is not None else ()
+    if name == "train":  # a module's switch of that name: only an object that no module is has the other
+        makers = tuple(maker for maker in makers if maker.name == "?call")
     given = [*op.arguments, *(a for maker in makers for a in maker.arguments)]
     return any(a.value.kind in (Kind.MODULE, Kind.LOADER, Kind.FUNCTION) for a in given)
 

@@ -14,15 +14,14 @@ from torchmemlint.flow.flagged import by_default
 from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, closure, fact
 from torchmemlint.flow.keeping import holder_kind, outlives
 from torchmemlint.flow.lifetimes import applied_flow, callee_forwards
-from torchmemlint.flow.values import Fact, Kind, Value, known_members
-from torchmemlint.flow.weights import REDUCING
+from torchmemlint.flow.values import INTEGRAL, Fact, Kind, Value, known_members
+from torchmemlint.flow.weights import ALONG, REDUCING, ROWWISE
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
 
 NESTING = 4  # how deep tuples, dicts and calls are looked into
 COLLECTING = frozenset("append extend comprehension setitem update add put insert appendleft".split())
-INTEGERS = frozenset({"int", "int64", "int32", "bool", "uint8"})
 ACCELERATORS = frozenset({"cuda", "device", "accelerator", "accelerate", "xpu", "mps", "local_rank", "gpu"})
 OUTPUTS = frozenset({"module", "torch.autograd.grad"})  # an output, or gradients as large as the parameters
 OVER = frozenset({Sink.HOST, Sink.LIBRARY})
@@ -156,11 +155,11 @@ def _pooled(flow: FunctionFlow, makers: Iterable[Op], depth: int = NESTING) -> b
 
 
 def _pools(op: Op) -> bool:
-    """Is it a mean or sum over some of the dimensions, which leaves a vector a row or so?"""
-    if op.name not in ("torch.mean", "torch.sum") or op.value.scalar is Fact.YES:
+    """Does it leave a vector or a number a row: a mean or sum over some of the dimensions, a distance, a loss?"""
+    if op.value.scalar is Fact.YES:
         return False
-    over = op.argument(0, "dim")
-    return over is not None and over.value.const != 0
+    over = op.argument(1 if op.name.startswith("torch.linalg.") else 0, "dim")
+    return op.name in ROWWISE or op.name in ALONG and over is not None and over.value.const != 0
 
 
 def _through(op: Op) -> list[Op]:
@@ -182,7 +181,7 @@ def _is_loss(op: Op) -> bool:
 
 
 def _small(value: Value) -> bool:
-    return value.scalar is Fact.YES or value.dtype in INTEGERS
+    return value.scalar is Fact.YES or value.dtype in INTEGRAL
 
 
 def over_data(holder: Op | None, op: Op) -> bool:

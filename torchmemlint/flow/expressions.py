@@ -13,7 +13,7 @@ from torchmemlint.flow.frame import Frame, dotted
 from torchmemlint.flow.graph import Argument, Mode, Sink
 from torchmemlint.flow.holders import element_of, literal, load, module_in
 from torchmemlint.flow.strides import indexed_layout
-from torchmemlint.flow.tested import narrow
+from torchmemlint.flow.tested import decided, narrow
 from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Layout, Value, join, replace
 
 METADATA = frozenset(
@@ -182,6 +182,9 @@ def _comparison(f: Frame, node: cst.Comparison) -> Value:
 
 
 def _conditional(f: Frame, node: cst.IfExp) -> Value:
+    known = decided(f, node.test)
+    if known is not None:
+        return evaluate(f, node.body if known else node.orelse)
     evaluate(f, node.test)
     outer, f.state = f.state, f.state.fork()
     narrow(f, node.test, True)

@@ -89,7 +89,9 @@ def to_host(f: Frame, node: cst.CSTNode, args: Sequence[Argument], callee: str |
 
 
 def _host(f: Frame, node: cst.Call, name: str, args: Args) -> Value:
-    return to_host(f, node, args, name)
+    to_host(f, node, args, name)
+    read = name in ("float", "int") and any(a.value.defs and a.value.kind is not Kind.HOST for a in args)
+    return tensors.read_out(f, node) if read else HOST
 
 
 def _module(f: Frame, node: cst.Call, name: str, parameters: str, args: Args) -> Value:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from torchmemlint.flow.callers import CallSite
+from torchmemlint.flow.conditions import UNSET, constant, holds
 from torchmemlint.flow.enclosing import around
 from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.graph import Mode, Op, Sink, fact, upstream
@@ -17,9 +18,9 @@ from torchmemlint.flow.values import Fact, Kind
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
 
-UNKNOWN = object()
+FREEZING = frozenset({"requires_grad_", "torch.requires_grad_"})
+SWITCHES = frozenset({"requires_grad", "requires_grad_"})
 LEAVING = (cst.Return, cst.Continue, cst.Raise, cst.Break)
-CONSTANTS = {"True": True, "False": False, "None": None}
 HELD = frozenset({Sink.BACKWARD, Sink.RETURNED, Sink.YIELDED, Sink.UNKNOWN_CALL, Sink.ATTRIBUTE, Sink.GLOBAL})
 
 
@@ -43,7 +44,7 @@ def left_out(flow: FunctionFlow) -> tuple[Op, CallSite] | None:
         return None
     for site in flow.program.callers.sites(flow.info).calls:
         given = _arguments(flow, site)
-        skipped = all(any(_holds(t.test, given) is (not t.wanted) for t in each) for each in tests)
+        skipped = all(any(holds(t.test, given) is (not t.wanted) for t in each) for each in tests)
         if skipped and _recorded(site) and not _used(site):
             return forward, site
     return None
@@ -63,11 +64,26 @@ def skipped_in_turn(flow: FunctionFlow) -> tuple[Op, cst.For, str] | None:
     for loop in around(flow, forward.node):
         if not isinstance(loop, cst.For) or not isinstance(loop.target, cst.Name) or id(loop) not in inside:
             continue
+        if _switches_parameters(flow, flow.frame.number(loop)):
+            continue
         for phase in _listed(flow, loop.iter):
-            given = {loop.target.value: _constant(phase)}
-            if all(any(_holds(t.test, given) is (not t.wanted) for t in each) for each in tests):
+            given = {loop.target.value: constant(phase)}
+            if all(any(holds(t.test, given) is (not t.wanted) for t in each) for each in tests):
                 return forward, loop, flow.unit.text(phase)
     return None
+
+
+def _switches_parameters(flow: FunctionFlow, loop: int) -> bool:
+    """Does something in the loop, here or in a called function, set what requires grad? It may freeze a phase."""
+    for op in flow.ops:
+        if loop in op.loops and (
+            op.name in FREEZING or op.name == "store" and (op.path or "").endswith(".requires_grad")
+        ):
+            return True
+        called = flow.program.called(op) if loop in op.loops and op.name == "call" else None
+        if called is not None and not called.words.isdisjoint(SWITCHES):
+            return True
+    return False
 
 
 def _listed(flow: FunctionFlow, node: cst.BaseExpression) -> list[cst.BaseExpression]:
@@ -84,10 +100,10 @@ def by_default(flow: FunctionFlow, readers: list[Op]) -> str | None:
     """The text of the first test on the parameters that keeps all `readers` from running when the function is called
     with its defaults; None where one of them runs."""
     given = {
-        p.name: _constant(op.node.default) if isinstance(op.node, cst.Param) else UNKNOWN
+        p.name: constant(op.node.default) if isinstance(op.node, cst.Param) else UNSET
         for p, op in zip(flow.info.parameters, flow.parameters)
     }
-    failing = [next((t for t in _tests(flow, op) if _holds(t.test, given) is (not t.wanted)), None) for op in readers]
+    failing = [next((t for t in _tests(flow, op) if holds(t.test, given) is (not t.wanted)), None) for op in readers]
     first = failing[0] if failing else None
     return flow.unit.text(first.test) if first is not None and None not in failing else None
 
@@ -137,49 +153,18 @@ def _leaves(body: cst.BaseSuite) -> bool:
 
 
 def _arguments(flow: FunctionFlow, site: CallSite) -> dict[str, Any]:
-    """What is known of each parameter at a call: a constant, an ellipsis for an object that is not None, or UNKNOWN."""
+    """What is known of each parameter at a call: a constant, an ellipsis for an object that is not None, or UNSET."""
     bound = flow.program.callers.bound(flow.info, site.op)
     given: dict[str, Any] = {}
     for parameter, argument, op in zip(flow.info.parameters, bound, flow.parameters):
         if argument is None:
             default = op.node.default if isinstance(op.node, cst.Param) else None
-            given[parameter.name] = _constant(default)
+            given[parameter.name] = constant(default)
         elif argument.value.kind in (Kind.OPTIMIZER, Kind.MODULE, Kind.SCALER):
             given[parameter.name] = ...
         else:
-            given[parameter.name] = _constant(argument.node)
+            given[parameter.name] = constant(argument.node)
     return given
-
-
-def _constant(node: cst.BaseExpression | None) -> Any:
-    if isinstance(node, cst.Name):
-        return CONSTANTS.get(node.value, UNKNOWN)
-    return node.raw_value if isinstance(node, cst.SimpleString) else UNKNOWN
-
-
-def _holds(test: cst.BaseExpression, given: dict[str, Any]) -> bool | None:
-    """Does the test hold with these arguments? None: it is not known."""
-    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-        inner = _holds(test.expression, given)
-        return None if inner is None else not inner
-    if isinstance(test, cst.BooleanOperation):
-        parts = {_holds(test.left, given), _holds(test.right, given)}
-        decided = isinstance(test.operator, cst.Or)
-        return decided if decided in parts else None if None in parts else not decided
-    if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
-        return _compared(test, given)
-    value = given.get(test.value, UNKNOWN) if isinstance(test, cst.Name) else UNKNOWN
-    return None if value is UNKNOWN else bool(value)
-
-
-def _compared(test: cst.Comparison, given: dict[str, Any]) -> bool | None:
-    left = given.get(test.left.value, UNKNOWN) if isinstance(test.left, cst.Name) else UNKNOWN
-    right, operator = _constant(test.comparisons[0].comparator), test.comparisons[0].operator
-    if left is UNKNOWN or right is UNKNOWN or left is ... and right is not None:
-        return None
-    if isinstance(operator, (cst.Is, cst.Equal)):
-        return bool(left == right)
-    return bool(left != right) if isinstance(operator, (cst.IsNot, cst.NotEqual)) else None
 
 
 def _recorded(site: CallSite) -> bool:

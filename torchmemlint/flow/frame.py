@@ -95,6 +95,7 @@ class Frame:
     attempts: tuple[int, ...] = ()  # ids of the try bodies around
     handlers: tuple[Handler, ...] = ()  # the except blocks around
     depth: int = 0
+    settings: dict[str, Any] = field(default_factory=dict)  # constants that parameters are called with, by name
     statement: cst.CSTNode | None = None
     shared: frozenset[str] = frozenset()  # names declared global (or nonlocal at depth 0)
     exits: list[list[State]] = field(default_factory=list)  # of each loop around: states at break / continue

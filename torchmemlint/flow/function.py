@@ -15,7 +15,7 @@ from torchmemlint.flow.dispatch import run
 from torchmemlint.flow.frame import Frame, State
 from torchmemlint.flow.graph import Mode, Op, Sink, upstream
 from torchmemlint.flow.lean import children, walk
-from torchmemlint.flow.summary import Summary, summarise
+from torchmemlint.flow.summary import Settings, Summary, summarise
 from torchmemlint.flow.units import own_parameters
 from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, replace
 
@@ -85,6 +85,7 @@ class Assumption:
     """What a hook is handed, by the position of its parameter."""
     nested: dict[cst.CSTNode, tuple[Value, ...]] = field(default_factory=dict)
     """The same for nested functions that are hooks."""
+    settings: Settings = ()
 
 
 def interpret(program: Program, info: FunctionInfo, assumed: Assumption) -> FunctionFlow:
@@ -102,6 +103,7 @@ def _once(program: Program, info: FunctionInfo, unit: Unit, assumed: Assumption)
     entry = program.entry_mode(info)
     frame = Frame(program, unit, info, State({}, entry))
     frame.evidence.update(assumed.evidence)
+    frame.settings = {info.parameters[position].name: setting for position, setting in assumed.settings}
     parameters = _parameters(frame, node, assumed.values, assumed.handed)
     if not info.name:
         program.live[info.path] = frame

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from torchmemlint.flow.values import UNKNOWN, Fact, Value
+from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, known_members
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -171,8 +171,24 @@ def sinks(op: Op) -> frozenset[Sink]:
 
 
 def proven(value: Value) -> bool:
-    """Does a backward call prove that the value carries a graph, on every path?"""
-    return bool(value.defs) and all(op.proven for op in value.defs)
+    """Does a backward call prove that the value carries a graph, on every path? What it proves of the maker of a
+    container is proven of one of its members."""
+    if not value.defs or not all(op.proven and not _renewed(op) for op in value.defs):
+        return False
+    settled = value.kind is Kind.CONTAINER and not any(op.stores for op in value.defs)
+    members = known_members(value) if settled else ()
+    return not members or any(m.graph is Fact.YES or m.graph is Fact.MAYBE and proven(m) for m in members)
+
+
+def _renewed(op: Op) -> bool:
+    """Has each member that a backward walked made room for one without graph: `out["loss"] = out["loss"].detach()`?"""
+    put = {_key(s.op) for s in op.stores if s.how == "setitem" and s.value.fact is Fact.NO}
+    walked = {_key(user) for user in op.uses if user.name == "item" and user.proven} if put else set()
+    return bool(walked) and walked <= put
+
+
+def _key(op: Op) -> str:
+    return op.unit.text(op.node).partition("[")[2]
 
 
 def fact(value: Value) -> Fact:

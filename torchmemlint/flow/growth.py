@@ -11,7 +11,7 @@ from torchmemlint import knowledge
 from torchmemlint.flow.enclosing import around
 from torchmemlint.flow.graph import Op, closure
 from torchmemlint.flow.patterns import bare, number
-from torchmemlint.flow.values import Kind
+from torchmemlint.flow.values import INTEGRAL, Kind
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
@@ -21,7 +21,6 @@ KEEPING = frozenset(
     {"detach", "cpu", "cuda", "to", "data", "squeeze", "unsqueeze", "contiguous", "float", "view", "reshape"}
 )
 FEW = 16  # rounds of a loop that are not worth a warning
-SMALL = frozenset({"int", "int64", "long", "bool", "int32"})
 
 
 @dataclass(frozen=True)
@@ -120,12 +119,12 @@ def _computed(op: Op) -> bool:
 def _holds_indices(op: Op) -> bool:
     """Are the parts token ids or other indices?"""
     parts = op.receiver.elements if op.receiver is not None and isinstance(op.receiver.elements, tuple) else ()
-    return any((p.dtype or "") in SMALL or any(_counts(d) for d in p.defs) for p in parts)
+    return any(p.dtype in INTEGRAL or any(_counts(d) for d in p.defs) for p in parts)
 
 
 def _counts(op: Op) -> bool:
     fact = knowledge.operator(bare(op)) if bare(op) else None
-    return fact is not None and fact.dtype in ("int", "bool") or op.name.endswith(".indices")
+    return fact is not None and fact.dtype in INTEGRAL or op.name.endswith(".indices")
 
 
 def _parts(op: Op) -> list[Op]:

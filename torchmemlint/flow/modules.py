@@ -36,10 +36,10 @@ def _project_forward(f: Frame, node: cst.Call, callee: Value, args: list[Argumen
 
 
 def _with_graph(value: Value, graph: Fact, params: frozenset[int]) -> Value:
-    """The value and its members with this graph where they had one."""
-    if value.graph is Fact.NO and not value.params:
-        return value
-    return mapped(replace(value, graph=graph, params=params), lambda v: _with_graph(v, graph, params))
+    """The value and its members with no more of a graph than this: it comes from nowhere else."""
+    if value.graph is not Fact.NO:
+        value = replace(value, graph=min(value.graph, graph), params=params)
+    return mapped(value, lambda v: _with_graph(v, graph, params))
 
 
 def _surely(value: Value) -> Value:
@@ -86,8 +86,13 @@ def _finish(f: Frame, node: cst.Call, callee: Value, args: list[Argument], value
         )
         op.value = replace(op.value, elements=parts)
     else:
-        op.value = mapped(op.value, lambda e: e if e.graph is Fact.NO and not e.params else replace(e, defs=(op,)))
+        op.value = _made(op.value, op)
     return op.value
+
+
+def _made(value: Value, op: Op) -> Value:
+    """The value with members that are made by the operation, those that have a graph."""
+    return mapped(value, lambda e: e if e.graph is Fact.NO and not e.params else replace(_made(e, op), defs=(op,)))
 
 
 def is_attention(callee: Value) -> bool:

@@ -14,7 +14,7 @@ from torchmemlint.flow.classes import Classes
 from torchmemlint.flow.function import Assumption, FunctionFlow, interpret
 from torchmemlint.flow.graph import Argument, Mode, Op
 from torchmemlint.flow.questions import Questions
-from torchmemlint.flow.summary import Summary, alike, plain
+from torchmemlint.flow.summary import Settings, Summary, alike, plain
 from torchmemlint.flow.types import annotation_value, is_property
 from torchmemlint.flow.units import KEPT, Slices, Unit, dotted, function_unit, module_unit
 from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, replace
@@ -308,15 +308,18 @@ class Program:
                 self._units.popitem(last=False)
         return self._units[key]
 
-    def flow(self, info: FunctionInfo, values: Sequence[Value | None] = ()) -> FunctionFlow | None:
+    def flow(
+        self, info: FunctionInfo, values: Sequence[Value | None] = (), settings: Settings = ()
+    ) -> FunctionFlow | None:
         """The interpretation of a function; None inside itself (recursion) or where it can't be parsed."""
         signature = self._signature(info, values)
-        key = ("flow", self.key(info), signature)
-        return self.questions.ask(key, lambda: self._interpreted(info, values if signature else ()), None, bulky=True)
+        key = ("flow", self.key(info), signature, *settings)
+        assumed = Assumption(values if signature else (), settings=settings)
+        return self.questions.ask(key, lambda: self._interpreted(info, assumed), None, bulky=True)
 
-    def _interpreted(self, info: FunctionInfo, values: Sequence[Value | None]) -> FunctionFlow | None:
+    def _interpreted(self, info: FunctionInfo, assumed: Assumption) -> FunctionFlow | None:
         try:
-            return interpret(self, info, Assumption(values))
+            return interpret(self, info, assumed)
         except (cst.ParserSyntaxError, source.SourceError, TypeError):
             return None
 
@@ -331,14 +334,14 @@ class Program:
             return ()
         return signature
 
-    def summary(self, info: FunctionInfo, values: Sequence[Value | None]) -> Summary | None:
-        """The function's summary under these argument values; None where there is none."""
+    def summary(self, info: FunctionInfo, values: Sequence[Value | None], settings: Settings = ()) -> Summary | None:
+        """The function's summary under these argument values and settings; None where there is none."""
         given = [replace(plain(v), const=None) if v is not None else None for v in values]
-        key = ("summary", self.key(info), self._signature(info, given))
-        return self.questions.ask(key, lambda: self._summarised(info, given), None)
+        key = ("summary", self.key(info), self._signature(info, given), *settings)
+        return self.questions.ask(key, lambda: self._summarised(info, given, settings), None)
 
-    def _summarised(self, info: FunctionInfo, values: Sequence[Value | None]) -> Summary | None:
-        flow = self.flow(info, values)
+    def _summarised(self, info: FunctionInfo, values: Sequence[Value | None], settings: Settings) -> Summary | None:
+        flow = self.flow(info, values, settings)
         return flow.summary if flow is not None else None
 
     def returns_loss(self, info: FunctionInfo) -> bool:

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 import libcst as cst
 
 from torchmemlint.flow import holders
+from torchmemlint.flow.conditions import UNSET, constant
 from torchmemlint.flow.contexts import apply_effect
 from torchmemlint.flow.custom import is_custom
 from torchmemlint.flow.dispatch import evaluate, run, unknown
 from torchmemlint.flow.frame import INLINE_DEPTH, Closure, Frame, dotted
 from torchmemlint.flow.graph import Argument, Mode, Op, proven
 from torchmemlint.flow.holders import holders_of, outliving
-from torchmemlint.flow.summary import Summary
+from torchmemlint.flow.summary import Settings, Summary
 from torchmemlint.flow.types import is_property
 from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, join, known_members, mapped, replace
 from torchmemlint.index.model import ClassInfo, FunctionInfo
@@ -156,7 +157,10 @@ def receiver_node(node: cst.Call) -> cst.BaseExpression:
 def applied(f: Frame, node: cst.Call, info: FunctionInfo, args: list[Argument], receiver: Value | None) -> Value | None:
     """The summary of `info` applied at this call, its effects included; None where there is no summary."""
     bound = bound_values(info, args, receiver, receiver_node(node))
-    summary = f.program.summary(info, [b.value if b is not None else None for b in bound])
+    values = [b.value if b is not None else None for b in bound]
+    summary = f.program.summary(info, values)
+    settings = _settings(summary.flags, bound) if summary is not None else ()
+    summary = f.program.summary(info, values, settings) if settings else summary
     if summary is None:
         return None
     passed = [_argument(f, summary, position, b) for position, b in enumerate(bound)]
@@ -172,6 +176,12 @@ def applied(f: Frame, node: cst.Call, info: FunctionInfo, args: list[Argument], 
     _fill(f, node, op)
     _effects(f, summary, bound, receiver)
     return op.value
+
+
+def _settings(flags: Settings, bound: list[Argument | None]) -> Settings:
+    """The constants that this call gives for flags of the callee, its defaults where it gives nothing."""
+    given = ((p, constant(b.node) if (b := _at(bound, p)) is not None else default) for p, default in flags)
+    return tuple((position, setting) for position, setting in given if setting is not UNSET)
 
 
 def _fill(f: Frame, node: cst.Call, call: Op) -> None:
@@ -192,7 +202,7 @@ def _at(bound: list[Argument | None], position: int) -> Argument | None:
 
 def _owned(value: Value, op: Op) -> Value:
     """Members of a returned tuple or dict are made by the call too."""
-    return mapped(value, lambda e: replace(e, defs=(op,)) if _may_carry(e) else e)
+    return mapped(value, lambda e: replace(_owned(e, op), defs=(op,)) if _may_carry(e) else e)
 
 
 def _may_carry(value: Value) -> bool:
@@ -221,7 +231,7 @@ def _result(f: Frame, summary: Summary, value: Value, bound: list[Argument | Non
         for operand in operands:
             own = Fact.YES if proven(operand) else operand.graph
             graph, params = graph.either(own), params | operand.params
-        if f.state.mode is Mode.UNKNOWN:
+        if f.state.mode is Mode.UNKNOWN or summary.split:
             graph = min(graph, Fact.MAYBE)
     made = mapped(value, lambda e: _result(f, summary, e, bound))
     return replace(made, graph=graph, params=params, defs=(), shares=())

@@ -14,7 +14,7 @@ from torchmemlint.flow.frame import Frame, State, dotted, merge
 from torchmemlint.flow.graph import Sink
 from torchmemlint.flow.holders import element_of
 from torchmemlint.flow.lean import walk
-from torchmemlint.flow.tested import narrow
+from torchmemlint.flow.tested import decided, narrow
 from torchmemlint.flow.values import HOST, Fact, Kind, Value, replace
 
 
@@ -77,9 +77,10 @@ def _delete(f: Frame, node: cst.Del) -> None:
 
 
 def _if(f: Frame, node: cst.If) -> None:
-    if isinstance(node.test, cst.Name) and node.test.value == "True":  # what is switched off by hand never runs
-        with f.arm(node.body):
-            run(f, node.body)
+    switched = isinstance(node.test, cst.Name) and node.test.value == "True"  # what is switched off by hand never runs
+    known = True if switched else decided(f, node.test)
+    if known is not None:
+        _arm(f, node.body if known else node.orelse)
         return
     evaluate(f, node.test)
     ends = []
@@ -88,22 +89,26 @@ def _if(f: Frame, node: cst.If) -> None:
     before = f.rounds.get(id(node)) if f.loops else None
     _carry(f, before, 0)
     narrow(f, node.test, True)
-    with f.arm(node.body):
-        run(f, node.body)
+    _arm(f, node.body)
     ends.append(f.state)
     f.state = start.fork()
     _carry(f, before, 1)
     narrow(f, node.test, False)
-    if node.orelse is not None:
-        with f.arm(node.orelse):
-            if isinstance(node.orelse, cst.If):
-                _if(f, node.orelse)
-            else:
-                run(f, node.orelse.body)
+    _arm(f, node.orelse)
     ends.append(f.state)
     f.state = merge(ends)
     if f.loops and before is None and node.orelse is not None and _is_setting(f, node.test):
         f.rounds[id(node)] = (ends[0], ends[1], f.state)
+
+
+def _arm(f: Frame, node: cst.BaseSuite | cst.If | cst.Else | None) -> None:
+    if node is None:
+        return
+    with f.arm(node):
+        if isinstance(node, cst.If):
+            _if(f, node)
+        else:
+            run(f, node.body)
 
 
 def _is_setting(f: Frame, test: cst.BaseExpression) -> bool:

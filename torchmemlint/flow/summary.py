@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
 from torchmemlint.findings import Place
-from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, proven, sinks
+from torchmemlint.flow.conditions import UNSET, constant
+from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, closure, proven, sinks
+from torchmemlint.flow.lean import walk
 from torchmemlint.flow.units import dotted
-from torchmemlint.flow.values import HOST, Fact, Kind, Value, join, mapped, may_carry_graph, replace
+from torchmemlint.flow.values import HOST, Fact, Kind, Value, join, known_members, mapped, may_carry_graph, replace
 
 if TYPE_CHECKING:
     from torchmemlint.flow.frame import Frame
     from torchmemlint.index.model import FunctionInfo
 
 GLOBAL_ROOT = -1
+CUTS = frozenset({"number", "torch.detach", "torch.data", "torch.numpy"})  # the result has no graph, the operand may
+Settings = tuple[tuple[int, Any], ...]
+"""Constants that a function is called with, by the position of their parameter."""
 LOCAL_ENDS = frozenset({Sink.RETURNED, Sink.YIELDED})
 
 
@@ -47,6 +53,8 @@ class Summary:
     enables: bool = False  # it switches grad on for itself
     backward: bool = False  # it runs a backward
     unsettled: frozenset[int] = frozenset()  # parameters of unknown kind that it calls
+    split: bool = False  # on some ways it cuts the graph of its result off, on others it does not
+    flags: Settings = ()  # of such a function: the parameters that its tests ask, with their defaults
 
 
 def alike(a: object, b: object) -> bool:
@@ -66,6 +74,7 @@ def summarise(f: Frame, entry: Mode, parameters: list[Op]) -> Summary:
     """The summary of the function that `f` has interpreted."""
     info = f.info
     names = [p.name for p in info.parameters]
+    split = any(map(_is_split, f.returns)) or _differ(f.returns)
     rebound = {op.path for op in f.ops if op.name == "store" and op.path and op.path.startswith("self.")}
     return Summary(
         info.id,
@@ -79,6 +88,41 @@ def summarise(f: Frame, entry: Mode, parameters: list[Op]) -> Summary:
         entry is Mode.ON or any(op.mode is Mode.ON for op in f.ops),
         any(op.name == "backward" for op in f.ops),
         frozenset(i for i, name in enumerate(names) if name in f.unsettled),
+        split,
+        _flags(f, parameters) if split else (),
+    )
+
+
+def _is_split(value: Value) -> bool:
+    """Is it, or a member of it, made by several operations of which some cut a graph off and others carry one?"""
+    return any(map(_is_split, known_members(value))) or _differ([op.value for op in value.defs])
+
+
+def _differ(values: Sequence[Value]) -> bool:
+    """Is one of the values, or a member of it, cut off from a graph where another has one?"""
+    if len(values) < 2:
+        return False
+    if any(v.graph is not Fact.NO or v.params for v in values) and any(map(_is_cut, values)):
+        return True
+    members = [known_members(v) for v in values]
+    return len({len(m) for m in members}) == 1 and any(map(_differ, zip(*members)))
+
+
+def _is_cut(value: Value) -> bool:
+    if value.graph is not Fact.NO or value.params:
+        return False
+    return any(op.name in CUTS for op in closure(value.defs, lambda o: o.inputs if o.name not in CUTS else (), 20))
+
+
+def _flags(f: Frame, parameters: list[Op]) -> Settings:
+    """The parameters whose names stand in tests, and that nothing binds anew."""
+    tests = [n.test for n in walk(f.unit.tree) if isinstance(n, (cst.If, cst.IfExp))]
+    asked = {n.value for test in tests for n in walk(test) if isinstance(n, cst.Name)}
+    bound = {op.path for op in f.ops if op.name == "bind"}
+    return tuple(
+        (position, constant(op.node.default) if isinstance(op.node, cst.Param) else UNSET)
+        for position, op in enumerate(parameters)
+        if op.path in asked and op.path not in bound
     )
 
 

@@ -11,7 +11,7 @@ from torchmemlint.flow import strides
 from torchmemlint.flow.bindings import freeze
 from torchmemlint.flow.frame import Frame, dotted
 from torchmemlint.flow.graph import Argument, Op, Sink
-from torchmemlint.flow.values import HOST, Fact, Kind, Layout, Value, replace
+from torchmemlint.flow.values import HOST, INTEGRAL, Fact, Kind, Layout, Value, replace
 
 DISTINCTIVE = frozenset(
     """detach detach_ item backward contiguous requires_grad_ unsqueeze squeeze view reshape permute transpose
@@ -39,7 +39,6 @@ CASTS = {
 }
 RESHAPING = frozenset({"reshape", "flatten", "ravel", "reshape_as"})  # a copy where the strides allow no view
 SCALAR_IF_BASE_IS = frozenset("detach clone cpu cuda to float double mul add div squeeze log exp".split())
-INTEGRAL = frozenset("int long short byte bool uint8 int8 int16 int32 int64".split())
 RESULTS = {"linalg.svd": ("U", "S", "Vh"), "svd": ("U", "S", "V"), "linalg.qr": ("Q", "R"), "qr": ("Q", "R")}
 CONVERSIONS = frozenset("to type type_as cuda cpu view_as reshape_as expand_as".split())
 """Operators whose further arguments say where to or what like, and bring no graph in."""
@@ -94,7 +93,9 @@ def _apply(
             passes=False,
             sunk=[Sink.HOST],
         )
-        return replace(HOST, defs=(op,)) if name == "numpy" else HOST
+        if name == "numpy":
+            return replace(HOST, defs=(op,))
+        return read_out(f, node) if name in ("item", "tolist") else HOST
     if name in ("detach", "detach_"):
         return _detach(f, node, name, base, base_node)
     value = _result(f, name, fact, base, args, operands)
@@ -117,6 +118,12 @@ def _apply(
             op.value, kind=Kind.CONTAINER, elements={"values": op.value, "indices": indices, 0: op.value, 1: indices}
         )
     return op.value
+
+
+def read_out(f: Frame, node: cst.CSTNode) -> Value:
+    """Python data read out of a tensor: like a literal it has no graph, but it stands for the tensor itself, so that a
+    name which holds either holds a graph perhaps."""
+    return f.op("number", node, HOST, passes=False).value
 
 
 def results(f: Frame, op: Op, names: tuple[str, ...]) -> Value:

@@ -1,9 +1,11 @@
-"""What a test says of the names in it: `isinstance(x, Tensor)`, `torch.is_tensor(x)`."""
+"""What a test says of the names in it (`isinstance(x, Tensor)`, `torch.is_tensor(x)`), and what is known of a test."""
 
 from __future__ import annotations
 
 import libcst as cst
 
+from torchmemlint import knowledge
+from torchmemlint.flow.conditions import holds
 from torchmemlint.flow.dispatch import evaluate
 from torchmemlint.flow.frame import Frame, dotted
 from torchmemlint.flow.types import HOST_TYPES, TENSOR_TYPES
@@ -11,6 +13,17 @@ from torchmemlint.flow.values import Fact, Kind, replace
 
 TENSOR_TESTS = frozenset({"torch.is_tensor", "torch.is_floating_point"})
 TENSOR_METHODS = frozenset({"detach", "requires_grad", "backward", "grad_fn"})  # asked for with hasattr
+
+
+def decided(f: Frame, test: cst.BaseExpression) -> bool | None:
+    """How the test comes out for the settings that the function is called with; None where they don't tell."""
+    given = {name: setting for name, setting in f.settings.items() if _is_parameter(f, name)}
+    return holds(test, given) if given else None
+
+
+def _is_parameter(f: Frame, name: str) -> bool:
+    value = f.read(name)
+    return value is not None and [op.name for op in value.defs] == ["param"]
 
 
 def narrow(f: Frame, test: cst.BaseExpression, holds: bool) -> None:
@@ -48,11 +61,18 @@ def _tested(f: Frame, test: cst.Call) -> set[str]:
         return set()
     second = test.args[1].value
     if name == "hasattr":
-        return {"tensor"} if evaluate(f, second).const in TENSOR_METHODS else set()
+        return _having(evaluate(f, second).const)
     if name != "isinstance":
         return set()
     types = [e.value for e in second.elements] if isinstance(second, cst.Tuple) else [second]
     return {_kind(evaluate(f, each).name or "") for each in types}
+
+
+def _having(attribute: object) -> set[str]:
+    """The kinds of what has an attribute: each tensor has all of its methods, arrays have some of them too."""
+    if attribute in TENSOR_METHODS:
+        return {"tensor"}
+    return {"tensor", "host"} if isinstance(attribute, str) and knowledge.tensor_method(attribute) else set()
 
 
 def _kind(name: str) -> str:

@@ -167,10 +167,16 @@ def _private(flow: FunctionFlow, forward: Op) -> Op | None:
     held = closure(makers, lambda o: o.uses if o is maker or o.name in CHANGES else (), 200)
     if any(o is not maker and o.name not in CHANGES | LEAVES_ALONE and not (own and o.callee == own.id) for o in held):
         return None
-    made = flow.program.class_(receiver.name)
-    if made is not None and any(method.words & SWITCHES for method in flow.program.project.methods(made)):
+    if _switches_itself(flow, receiver.name):
         return None
     return maker if flow.info.name or not _elsewhere(flow, path) else None
+
+
+def _switches_itself(flow: FunctionFlow, key: str | None) -> bool:
+    """Does a method of the class, or of one that it inherits from, freeze parameters or switch to eval mode?"""
+    made, project = flow.program.class_(key), flow.program.project
+    owners = project.mro(made) if made is not None else []
+    return any(method.words & SWITCHES for owner in owners for method in project.methods(owner))
 
 
 def _elsewhere(flow: FunctionFlow, name: str) -> bool:

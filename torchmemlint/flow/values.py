@@ -109,12 +109,13 @@ def mapped(value: Value, change: Callable[[Value], Value]) -> Value:
     return value
 
 
-FLOATING = ("float", "bfloat", "half", "double", "complex", "cfloat", "cdouble")
+INTEGRAL = frozenset("int long short byte char bool uint8 uint16 uint32 uint64 int8 int16 int32 int64".split())
+"""The dtypes of labels, indices, counts and masks: no graph, and few bytes beside the activations they come from."""
 
 
 def may_carry_graph(holder: Value) -> bool:
     """May a value that is written into a tensor bring its graph along? Into integers and booleans it does not."""
-    return holder.dtype is None or holder.dtype.startswith(FLOATING)
+    return holder.dtype not in INTEGRAL
 
 
 UNKNOWN = Value()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from torchmemlint.flow.graph import Op, Sink, closure, fact
-from torchmemlint.flow.values import Fact, Kind, Value, known_members, replace
+from torchmemlint.flow.values import INTEGRAL, Fact, Kind, Value, known_members, replace
 
 LIGHT_KINDS = frozenset({Kind.HOST, Kind.FUNCTION, Kind.CLASS, Kind.EXTERNAL})
 HOLDING = frozenset({"comprehension", "store", "bind", "parameters", "state_dict"})  # the result holds its operands
@@ -14,6 +14,15 @@ REDUCING = frozenset(
     f"torch.{name}" for name in "max min mean sum topk argmax argmin var std norm multinomial any all".split()
 )
 """The result is much smaller than the operand."""
+ROWWISE = frozenset(
+    f"torch.{name}"
+    for name in """cosine_similarity pairwise_distance cross_entropy nll_loss cosine_embedding_loss triplet_margin_loss
+    triplet_margin_with_distance_loss margin_ranking_loss multi_margin_loss multilabel_margin_loss
+    multilabel_soft_margin_loss ctc_loss""".split()
+)
+"""One number for each row, or one for all of them."""
+ALONG = frozenset({"torch.mean", "torch.sum", "torch.logsumexp", "torch.linalg.norm", "torch.linalg.vector_norm"})
+"""They leave a dimension out if they are given one."""
 MODEL_SIZED = frozenset({Kind.MODULE, Kind.OPTIMIZER})
 
 
@@ -70,7 +79,7 @@ def weigh(value: Value, bind: Op, peak: Op) -> Weight:
         return Weight.GRAPH
     if value.scalar is Fact.YES:
         return Weight.NOTHING
-    if value.defs and all(op.name in REDUCING for op in value.defs) or value.dtype in ("int", "int64", "bool"):
+    if value.defs and all(op.name in REDUCING for op in value.defs) or value.dtype in INTEGRAL:
         return Weight.NOTHING
     if _from_forward(value):
         return Weight.ACTIVATION

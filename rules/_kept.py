@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from torchmemlint import knowledge
 from torchmemlint.findings import Place, Severity
 from torchmemlint.fixes import Plan, call_method, combine
 from torchmemlint.flow.classes import loads
@@ -95,9 +96,15 @@ def cost(value: Value) -> tuple[Severity, str]:
         return Severity.HINT, "the nodes of its graph in host memory; its backward has freed the activations"
     if not walked:
         return Severity.ERROR, OWN if _forward_is_freed(value) else "every activation of its forward pass"
-    if value.scalar is Fact.NO:
+    if value.scalar is Fact.NO or value.scalar is Fact.MAYBE and _compared(value):
         return Severity.WARNING, "its own bytes on the device; its backward has freed the activations"
     return Severity.HINT, "its own bytes and the nodes of its graph; its backward has freed the activations"
+
+
+def _compared(value: Value) -> bool:
+    """Is it what a loss compares with its targets? Those are the outputs for a batch, no single number."""
+    losses = [u for op in value.defs for u in op.uses if knowledge.functional_loss(u.name.removeprefix("torch."))]
+    return any(u.receiver is not None and set(u.receiver.defs) & set(value.defs) for u in losses)
 
 
 def _forward_is_freed(value: Value) -> bool:

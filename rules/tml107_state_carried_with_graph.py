@@ -48,7 +48,9 @@ class StateCarriedWithGraph(Rule):
     def check(self, event: FunctionClosed) -> Iterator[Finding]:
         """One finding a state."""
         for state in stored(event.function):
-            if state.course is Course.MODULE:
+            if state.retained is not None:
+                yield self._looped(event, state)
+            elif state.course is Course.MODULE:
                 message = (
                     f"`{state.name}` is computed from its former value with the graph attached: each call keeps "
                     "the activations of all calls before it"
@@ -71,7 +73,7 @@ class StateCarriedWithGraph(Rule):
                 f"`{state.name}` enters the next iteration with its graph, which the retained backward walks "
                 "again: the activations of all iterations stay"
             )
-            spans = (("the graph is retained here", Place(state.op.unit, state.retained.node)),)
+            spans = (("the graph is retained here", Place(state.retained.unit, state.retained.node)),)
             severity = Severity.WARNING if state.sure else Severity.HINT
             return self.finding(event, state.op.node, message, severity=severity, related=spans)
         message = (

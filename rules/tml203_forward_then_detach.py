@@ -8,8 +8,9 @@ from torchmemlint.api import RUNS, Finding, Rule, Severity, on
 from torchmemlint.findings import Place
 from torchmemlint.fixes import Plan, spell, wrap_in_with
 from torchmemlint.flow.endings import OVER, at_once, dropped, single_row, trains
-from torchmemlint.flow.events import ForwardClosed
+from torchmemlint.flow.events import ForwardClosed, FunctionClosed
 from torchmemlint.flow.graph import Op, fact
+from torchmemlint.flow.returning import unwalked_calls
 from torchmemlint.flow.values import Fact
 from torchmemlint.index.marks import RUNS_MODULES
 
@@ -20,7 +21,7 @@ class ForwardThenDetach(Rule):
     ## What it does
     Reports module calls in functions that train, with grad on, whose result is read only through `.detach()`, `.data`,
     `.item()`, NumPy, logging or under `no_grad`: teachers, target networks, fake images of a discriminator step,
-    previews, pseudo labels.
+    previews, pseudo labels. Calls of the project's own functions that run such a forward and return its result count.
 
     ## Why it costs memory
     The whole forward saves its activations for a backward that never comes. `.detach()` on the result gives a second
@@ -67,6 +68,23 @@ class ForwardThenDetach(Rule):
         once = not op.loops and not flow.info.name
         severity = Severity.HINT if once or single_row(op) or at_once(op) else self.severity
         yield self.finding(event, op.node, message, severity=severity, related=related, fix=self._fix(event, op))
+
+    @on(FunctionClosed)
+    def check_calls(self, event: FunctionClosed) -> Iterator[Finding]:
+        """One finding a call of a function that runs the forward and returns its result."""
+        flow = event.function
+        for call, ends, forward in unwalked_calls(flow):
+            callee = call.path or flow.unit.text(call.node).partition("(")[0]
+            message = (
+                f"`{callee}` runs the forward of `{forward.path or 'a module'}` with grad on, and only detached or "
+                "host copies of what it returns are used: the activations stay allocated as long as the result is bound"
+            )
+            related = (
+                ("the forward", Place(forward.unit, forward.node)),
+                ("the graph is cut off here", Place(ends[0].unit, ends[0].node)),
+            )
+            severity = Severity.HINT if at_once(call) or not call.loops and not flow.info.name else self.severity
+            yield self.finding(event, call.node, message, severity=severity, related=related)
 
     @staticmethod
     def _fix(event: ForwardClosed, op: Op) -> Plan | None:

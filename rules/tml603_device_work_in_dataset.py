@@ -38,7 +38,7 @@ class DeviceWorkInDataset(Rule):
     name = "device-work-in-dataset"
     severity = Severity.WARNING
     words = frozenset({"cuda", "to", "device"})
-    file_words = frozenset("Dataset IterableDataset DataLoader collate_fn".split())
+    file_words = frozenset("Dataset IterableDataset DataLoader collate_fn collate".split())
 
     @on(FunctionClosed)
     def check(self, event: FunctionClosed) -> Iterator[Finding]:

@@ -11,6 +11,7 @@ from torchmemlint import knowledge
 from torchmemlint.flow.classes import loads
 from torchmemlint.flow.graph import Argument, Mode, Op, Sink, downstream, sinks
 from torchmemlint.flow.project_calls import bound_values
+from torchmemlint.flow.steppers import steps
 from torchmemlint.flow.summary import plain
 from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, join, replace
 from torchmemlint.index.model import FunctionInfo
@@ -186,7 +187,7 @@ class Callers:
     def _result_sinks(self, info: FunctionInfo) -> frozenset[Sink]:
         sites = self.sites(info)
         if not sites.calls:
-            return frozenset({Sink.RETURNED})
+            return frozenset({Sink.LIBRARY if self._stepped(info) else Sink.RETURNED})
         found: set[Sink] = set()
         for site in sites.calls:
             ends = set(sinks(site.op))
@@ -197,6 +198,12 @@ class Callers:
         if not sites.complete:
             found.add(Sink.UNKNOWN_CALL)
         return frozenset(found)
+
+    def _stepped(self, info: FunctionInfo) -> bool:
+        """Does a library's engine run the function on each batch, and no backward on what it returns?"""
+        key = self.program.key(info)
+        flows = filter(None, map(self.program.flow, self.program.project.callers(info)[:CANDIDATES]))
+        return any(steps(flow.frame, key) for flow in flows)
 
     def returned(self, flow: FunctionFlow) -> frozenset[Sink]:
         """Where what the function returns ends: by its framework, by its being a forward, by its callers."""

@@ -77,3 +77,9 @@ def carries(holder: Op, store: Store) -> bool:
     if kind is Course.AVERAGE:  # a running mean of numbers, which starts from one, is an accumulator
         return holder.value.kind is not Kind.HOST and store.value.scalar is not Fact.YES
     return kind is Course.MODULE and store.how != "accumulate"
+
+
+def cuts(load: Op, store: Store) -> bool:
+    """Does a store put back, cut off from its graph, what was loaded?"""
+    behind = set(closure(store.value.defs, lambda op: op.inputs))
+    return load in behind and not carries(load, store) and store.how in ("assign", "setitem")

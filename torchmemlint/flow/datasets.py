@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -69,15 +69,25 @@ def workers(program: Program, owner: ClassInfo) -> Fact:
 
 def collated_by(program: Program, info: FunctionInfo) -> Fact | None:
     """Is the function some DataLoader's `collate_fn`, and in worker processes? None where it is none."""
-    owner = program.project.owner(info) if info.name == "__call__" else None
-    key = program.key(owner or info)
-    name = owner.name if owner is not None else info.name
+    owner = program.project.owner(info)
+    called = owner if info.name == "__call__" else None
+    keys = {program.key(called or info)}
+    if owner is not None and called is None:  # `collate_fn=self.collate` of a base class
+        keys |= {program.key(base) for base in _overridden(program, owner, info)}
+    name = called.name if called is not None else info.name
     facts = []
     for mention in program.project.mentions("collate_fn")[:SEARCHED]:
         flow = program.flow(mention) if program.project.names(mention, name) else None
         made = flow.named("construct") if flow is not None else ()
-        facts += [workers_of(op) for op in made if op.value.kind is Kind.LOADER and _collates(op, key)]
+        facts += [workers_of(op) for op in made if op.value.kind is Kind.LOADER and _collates(op, keys)]
     return max(facts) if facts else None
+
+
+def _overridden(program: Program, owner: ClassInfo, info: FunctionInfo) -> list[FunctionInfo]:
+    """The methods of the bases that this one replaces."""
+    bases = program.project.mro(owner)[1:]
+    found = (program.project.at(base.path, base.methods.get(info.name)) for base in bases)
+    return [method for method in found if method is not None]
 
 
 def lambda_collating(flow: FunctionFlow, op: Op) -> Fact | None:
@@ -94,9 +104,9 @@ def _feeds(op: Op, key: str) -> bool:
     return given is not None and given.value.kind is Kind.INSTANCE and given.value.name == key
 
 
-def _collates(op: Op, key: str) -> bool:
+def _collates(op: Op, keys: Collection[str]) -> bool:
     given = op.argument(None, "collate_fn")
-    return given is not None and given.value.kind in (Kind.FUNCTION, Kind.INSTANCE) and given.value.name == key
+    return given is not None and given.value.kind in (Kind.FUNCTION, Kind.INSTANCE) and given.value.name in keys
 
 
 def in_workers(flow: FunctionFlow) -> Fact | None:

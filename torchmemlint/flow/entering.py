@@ -11,6 +11,7 @@ from torchmemlint.flow.values import Fact, Kind, Value
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
+    from torchmemlint.index.model import ClassInfo
 
 DEPTH = 4  # calls of calls that are asked
 MAKERS = 20  # functions that make a module, whose classes are looked through for calls of it
@@ -31,7 +32,7 @@ def argument(flow: FunctionFlow, position: int, depth: int = 0) -> Fact:
     """The same for a parameter of the function; MAYBE where no call of it is known."""
     callers, info = flow.program.callers, flow.info
     facts = set()
-    for site in _calls(flow):
+    for site in calls(flow):
         bound = callers.bound(info, site.op)
         given = bound[position] if position < len(bound) else None
         if given is None:
@@ -43,7 +44,7 @@ def argument(flow: FunctionFlow, position: int, depth: int = 0) -> Fact:
     return Fact.NO if facts == {Fact.NO} else Fact.MAYBE
 
 
-def _calls(flow: FunctionFlow) -> list[CallSite]:
+def calls(flow: FunctionFlow) -> list[CallSite]:
     """The known calls; of a module's forward also those through an attribute of the class that makes the module."""
     info, program = flow.info, flow.program
     found = list(program.callers.sites(info).calls)
@@ -56,8 +57,8 @@ def _calls(flow: FunctionFlow) -> list[CallSite]:
             continue
         for other in map(program.flow, program.project.methods(host)):
             if other is not None:
-                calls = (op for op in other.named("call") if op.callee == info.id and op.target == info.path)
-                found += [CallSite(other, op) for op in calls]
+                own = (op for op in other.named("call") if op.callee == info.id and op.target == info.path)
+                found += [CallSite(other, op) for op in own]
     return found
 
 
@@ -79,3 +80,26 @@ def _outer(op: Op) -> bool:
 def behind(op: Op, through: frozenset[str]) -> set[Op]:
     """Everything that `op` is computed from, walking on through the operations with these names only."""
     return set(closure([op], lambda o: o.inputs if o.name in through or o is op else ()))
+
+
+def handed_calls(flow: FunctionFlow) -> list[CallSite]:
+    """The calls of a module's forward in functions that those who make the module hand it to."""
+    info, program = flow.info, flow.program
+    owner = program.project.owner(info)
+    made = program.project.mentions(owner.name, info.path)[:MAKERS] if owner is not None else []
+    found: dict[str, CallSite] = {}
+    for maker in filter(None, map(program.flow, made)):
+        for call in maker.named("call"):
+            inner = program.called(call)
+            given = inner is not None and _given_module(call, owner)
+            other = program.flow(inner, program.callers.context(inner)) if inner is not None and given else None
+            for op in other.named("call") if other is not None else ():
+                if other is not None and op.callee == info.id and op.target == info.path:
+                    found.setdefault(f"{program.key(other.info)} {op.order}", CallSite(other, op))
+    return list(found.values())
+
+
+def _given_module(call: Op, owner: ClassInfo | None) -> bool:
+    """Is the call given a module of that class?"""
+    key = f"{owner.path}|{owner.id}" if owner is not None else ""
+    return any(a.value.kind is Kind.MODULE and a.value.name == key for a in call.arguments)

@@ -39,6 +39,13 @@ class State:
         return State(dict(self.env), self.mode, self.alive)
 
 
+def _put_in(value: Value) -> list[Value]:
+    """What was put into a container of this function since it was made."""
+    if value.kind is not Kind.CONTAINER or any(op.name == "load" for op in value.defs):
+        return []
+    return [s.value for op in value.defs for s in op.stores]
+
+
 def merge(states: Sequence[State]) -> State:
     """The state after branches that ended in `states`; dead ones do not count."""
     living = [s for s in states if s.alive] or list(states)
@@ -146,9 +153,9 @@ class Frame:
             return Fact.NO, frozenset()
         graph, params = Fact.NO, frozenset[int]()
         for value in values:
-            if value is not None:
-                own = Fact.YES if proven(value) else value.graph
-                graph, params = graph.either(own), params | value.params
+            for part in (value, *_put_in(value)) if value is not None else ():
+                own = Fact.YES if proven(part) else part.graph
+                graph, params = graph.either(own), params | part.params
         if self.state.mode is Mode.UNKNOWN and graph is Fact.YES:
             graph = Fact.MAYBE
         return graph, params
@@ -184,10 +191,9 @@ class Frame:
 
     def _filled(self, value: Value) -> Value:
         """A container of this function with the graphs of what was put into it since it was made."""
-        stored = [s.value for op in value.defs for s in op.stores] if value.kind is Kind.CONTAINER else []
-        if not stored or any(op.name == "load" for op in value.defs):
+        if not _put_in(value):
             return value
-        graph, params = self.derived([value, *stored])
+        graph, params = self.derived([value])
         return replace(value, graph=graph, params=params)
 
     # -- environment --------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from torchmemlint.flow.dispatch import run
 from torchmemlint.flow.frame import Frame, State
 from torchmemlint.flow.graph import Mode, Op, Sink, upstream
 from torchmemlint.flow.lean import children, walk
+from torchmemlint.flow.steppers import steps_nested
 from torchmemlint.flow.summary import Settings, Summary, summarise
 from torchmemlint.flow.units import own_parameters
 from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, replace
@@ -140,7 +141,8 @@ def _run_uncalled(frame: Frame, handed: dict[cst.CSTNode, tuple[Value, ...]]) ->
                 values[node.name.value] = frame.op("handed", node, value).value
             result = project_calls.run_nested(frame, closure, values)
             if result.defs:  # whoever calls it gets the result
-                frame.op("handed out", closure.node, HOST, inputs=[result], passes=False, sunk=[Sink.YIELDED])
+                end = Sink.LIBRARY if steps_nested(frame, closure) else Sink.YIELDED
+                frame.op("handed out", closure.node, HOST, inputs=[result], passes=False, sunk=[end])
     frame.state.mode = mode
 
 

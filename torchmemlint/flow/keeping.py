@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchmemlint import knowledge
-from torchmemlint.flow.cycles import carries
+from torchmemlint.flow.cycles import carries, cuts
 from torchmemlint.flow.events import HolderClosed
 from torchmemlint.flow.graph import ARITHMETIC, Argument, Op, Sink, Store, closure, fact, freed, puts, sinks
 from torchmemlint.flow.handed import handed, runs_with_grad
@@ -98,7 +98,7 @@ def _holder(flow: FunctionFlow, holder: Op) -> Iterator[HolderClosed]:
     kind = holder_kind(flow, holder)
     stores = [s for s in holder.stores if (kind != "container" or _grows(holder, s)) and not carries(holder, s)]
     if kind == "attribute":
-        stores = [s for s in stores if not _walked_elsewhere(flow, s)]
+        stores = [s for s in stores if not _cut_first(holder, s) and not _walked_elsewhere(flow, s)]
     if holder.name == "param":
         stores = [s for s in stores if s.value.graph is Fact.YES]  # what the caller passed is told at the call
     if (
@@ -125,6 +125,14 @@ def _holder(flow: FunctionFlow, holder: Op) -> Iterator[HolderClosed]:
     if not _cleared(flow, stores, name):
         ends = _holder_sinks(flow, holder, kind) | _member_sinks(flow, holder, stores)
         yield HolderClosed(flow, holder, name, kind, stores, ends)
+
+
+def _cut_first(holder: Op, store: Store) -> bool:
+    """Does the call begin with cutting off what the one before has left in the attribute?"""
+    if store.how != "assign":
+        return False
+    first = (s for s in holder.stores if s.op.order < store.op.order and fact(s.value) is Fact.NO)
+    return any(cuts(holder, s) for s in first)
 
 
 def _escapes(holder: Op) -> bool:

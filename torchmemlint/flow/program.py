@@ -196,7 +196,16 @@ class Program:
                 )
         if parameter.kind in ("vararg", "kwarg"):
             return Value(kind=Kind.CONTAINER)
-        return self.annotation(index, parameter.annotation)
+        declared = self.annotation(index, parameter.annotation)
+        if declared.kind is Kind.UNKNOWN and self._is_framework_module(info, parameter.name):
+            return Value(kind=Kind.MODULE, graph=Fact.NO, trainable=Fact.YES)
+        return declared
+
+    def _is_framework_module(self, info: FunctionInfo, name: str) -> bool:
+        """Does the method's framework hand it its model by that parameter?"""
+        owner = self.project.owner(info)
+        bases = self.project.all_bases(owner) if owner is not None else ()
+        return any(knowledge.framework_module(base, info.name) == name for base in bases)
 
     def path_value(self, f: Frame, path: str, base: Value | None) -> Value:
         """What a path holds when the function is entered: a module-level name, or an attribute."""

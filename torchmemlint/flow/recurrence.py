@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchmemlint import knowledge
-from torchmemlint.flow.cycles import OBJECTS, Course, back, carries, course, loop_trip, round_trip
-from torchmemlint.flow.entering import entering
+from torchmemlint.flow.cycles import OBJECTS, Course, back, carries, course, cuts, loop_trip, round_trip
+from torchmemlint.flow.entering import calls, entering, handed_calls
 from torchmemlint.flow.graph import Argument, Op, Sink, Store, closure, fact, sinks
 from torchmemlint.flow.handed import runs_with_grad
 from torchmemlint.flow.retained import flag, walked
 from torchmemlint.flow.values import Fact, Kind, Value
 
 if TYPE_CHECKING:
+    from torchmemlint.flow.callers import CallSite
     from torchmemlint.flow.function import FunctionFlow
     from torchmemlint.index.model import FunctionInfo
 
@@ -61,11 +62,40 @@ def _stored(flow: FunctionFlow, holder: Op, store: Store) -> Carried | None:
     if (entering(flow, store.value) if kind is Course.MODULE else _strongest(flow, brings)) is not Fact.YES:
         return None
     ends = _ends(flow, holder)
-    if Sink.BACKWARD in ends or _cut_elsewhere(flow, holder, store):
+    again = _walked_again(flow, store, trip) if Sink.BACKWARD in ends and kind is Course.MODULE else None
+    if Sink.BACKWARD in ends and again is None or _cut_elsewhere(flow, holder, store):
         return None
-    sure = not ends & UNSEEN and flow.program.callers.entered(flow.info) is not Fact.MAYBE
+    known = not ends & UNSEEN and flow.program.callers.entered(flow.info) is not Fact.MAYBE
+    sure = known or again is not None
     saves = kind is Course.MODULE or any(_saves(flow, a.value, trip) for a in brings)
-    return Carried(store.op, holder.path or "", kind, store.value, sure, saves, None, store, brings)
+    return Carried(store.op, holder.path or "", kind, store.value, sure, saves, again, store, brings)
+
+
+def _walked_again(flow: FunctionFlow, store: Store, trip: frozenset[Op]) -> Op | None:
+    """The backward call that retains the graph so that the next call's backward can walk it too: in the function
+    itself, or where a loop runs it; None where the loop starts from a new state each time."""
+    sites = [*calls(flow), *handed_calls(flow)]
+    own = next((b for b in flow.named("backward") if flag(b, "retain_graph") and trip & walked(b)), None)
+    if own is not None:
+        return None if any(_set_anew(site, store) for site in sites) else own
+    for site in sites:
+        made = site.flow.frame.table.get((id(site.op.node), "module"), site.op)
+        walks = [b for b in site.flow.named("backward") if set(b.loops) & set(made.loops) and flag(b, "retain_graph")]
+        found = next((b for b in walks if made in walked(b)), None)
+        if found is not None and not _set_anew(site, store):
+            return found
+    return None
+
+
+def _set_anew(site: CallSite, store: Store) -> bool:
+    """Does the loop around a call set the state itself, or call a method of the object that does?"""
+    program, attribute = site.flow.program, (store.op.path or "").rpartition(".")[2]
+    inner = [op for op in site.flow.named("call", "store") if op.loops and op.loops == site.op.loops]
+    if any(op.name == "store" and (op.path or "").endswith("." + attribute) for op in inner):
+        return True
+    others = (program.called(op) for op in inner if op.name == "call" and op.callee != site.op.callee)
+    summaries = (program.summary(info, ()) for info in others if info is not None)
+    return any(f"self.{attribute}" in summary.written for summary in summaries if summary is not None)
 
 
 def _strongest(flow: FunctionFlow, brings: tuple[Argument, ...]) -> Fact:
@@ -129,7 +159,7 @@ def _cut_elsewhere(flow: FunctionFlow, holder: Op, own: Store) -> bool:
                 continue
             if any(use.name == "torch.detach_" for use in load.uses):
                 return True
-            if any(s.op.node is not own.op.node and _cuts(load, s) for s in load.stores):
+            if any(s.op.node is not own.op.node and cuts(load, s) for s in load.stores):
                 return True
     return False
 
@@ -143,12 +173,6 @@ def _same_family(flow: FunctionFlow, reader: FunctionInfo, holder: Op) -> bool:
     if mine is None or theirs is None or (holder.path or "").partition(".")[0] != own or mine == theirs:
         return True
     return mine in project.mro(theirs) or theirs in project.mro(mine)
-
-
-def _cuts(load: Op, store: Store) -> bool:
-    """Does a store put back, cut off from its graph, what was loaded?"""
-    behind = set(closure(store.value.defs, lambda op: op.inputs))
-    return load in behind and not carries(load, store) and store.how in ("assign", "setitem")
 
 
 # -- loops ----------------------------------------------------------------------------------------------------------

@@ -124,12 +124,18 @@ def _leaves(flow: FunctionFlow, op: Op, mine: set[Op]) -> bool:
     """Does a part of the graph leave the function towards code that may walk it?"""
     for maker in mine:
         ends = sinks(maker)
-        if ends & {Sink.ATTRIBUTE, Sink.GLOBAL, Sink.YIELDED}:
+        if ends & {Sink.ATTRIBUTE, Sink.GLOBAL, Sink.YIELDED} or _leaves_a_state(flow, maker):
             return True
         if Sink.RETURNED in ends and flow.program.callers.returned(flow) & (OUT_OF_SIGHT | {Sink.BACKWARD}):
             return True
     later = (user for maker in mine for user in maker.uses if user.order > op.order)
     return any(user.name == "?call" for user in later)
+
+
+def _leaves_a_state(flow: FunctionFlow, op: Op) -> bool:
+    """Does the forward that is called put a value with a graph on its object, for the next call?"""
+    call = flow.frame.table.get((id(op.node), "call"), op)
+    return any(kept.root == 0 and kept.graph is not Fact.NO for kept, _, _ in call.kept)
 
 
 def second_order(flow: FunctionFlow, op: Op) -> tuple[Again, str | None]:

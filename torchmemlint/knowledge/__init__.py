@@ -14,6 +14,7 @@ from torchmemlint.knowledge.tables import (
     elementwise,
     engine_backward,
     framework_hook,
+    framework_module,
     functional_loss,
     libraries,
     module_fact,
@@ -23,6 +24,7 @@ from torchmemlint.knowledge.tables import (
     saves_whole_buffer,
     scales_loss,
     selects,
+    stepper,
     tensor_method,
     weak_name,
 )
@@ -41,6 +43,7 @@ __all__ = [
     "elementwise",
     "engine_backward",
     "framework_hook",
+    "framework_module",
     "functional_loss",
     "libraries",
     "module_fact",
@@ -50,6 +53,7 @@ __all__ = [
     "saves_whole_buffer",
     "scales_loss",
     "selects",
+    "stepper",
     "tensor_method",
     "weak_name",
 ]

@@ -331,6 +331,25 @@ def framework_hook(base: str, method: str) -> str | None:
     return None
 
 
+@cache
+def _handed_modules() -> list[tuple[_Names, dict[str, str]]]:
+    return [
+        (_Names([(True, framework["bases"])]), framework.get("modules", {}))
+        for framework in _data("frameworks.toml")["framework"]
+    ]
+
+
+@lru_cache(maxsize=4096)
+def framework_module(base: str, method: str) -> str | None:
+    """The parameter in which a framework hands its model to `method` of a subclass of `base`; None: not known."""
+    return next((given[method] for bases, given in _handed_modules() if method in given and bases.get(base)), None)
+
+
+def stepper(dotted: str) -> bool:
+    """Does the class run a function on each batch without a backward on what that returns?"""
+    return dotted in _data("frameworks.toml")["steppers"]["names"]
+
+
 def _call(table: str, method: str) -> int | None:
     position = _data("frameworks.toml")[table].get(method)
     return None if position is None else int(position)

@@ -72,11 +72,11 @@ class CheckpointKeptAlive(Rule):
         work, binds = found
         names = list(dict.fromkeys(bind.path or "" for bind in binds))
         shown = " and ".join(f"`{name}`" for name in names)
-        until = "the function returns" if event.function.info.name else "the program ends"
         memory = "" if load.on_device else " in host memory"
+        restore = "the copy" if into.name == "torch.copy_" else "`load_state_dict`"
         message = (
             f"{shown} still hold{'s' * (len(names) == 1)} the loaded weights{memory} beside the model's own until "
-            f"{until}: delete after {'the copy' if into.name == 'torch.copy_' else '`load_state_dict`'}"
+            f"{self._until(event, names, work)}: delete after {restore}"
         )
         related = (
             ("copied into the model here", Place(into.unit, into.node)),
@@ -90,6 +90,13 @@ class CheckpointKeptAlive(Rule):
             related=related,
             fix=self._fix(event, load, binds, work),
         )
+
+    @staticmethod
+    def _until(event: OpClosed, names: list[str], work: Op) -> str:
+        later = {op.path for op in event.function.named("bind") if op.order > work.order}
+        if not later.isdisjoint(names):
+            return "another value is bound"
+        return "the function returns" if event.function.info.name else "the program ends"
 
     def _on_object(self, event: OpClosed, load: Loaded, into: Op) -> Iterator[Finding]:
         """`self.checkpoint = torch.load(…)`, of which no other method reads anything."""

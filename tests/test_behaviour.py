@@ -53,3 +53,33 @@ def test_work_after_the_backward_saves_batches_anew(path: Path) -> None:
     """Only averages of scalars are cheap then: a score computed from what the forward returned keeps that."""
     found = findings(path.read_text(encoding="utf-8"), path, hints=False)
     assert [d.severity for d in found] == [Severity.ERROR]
+
+
+RESUMED = """\
+import torch
+from torch import nn
+
+
+def train(path, loader, optimizer):
+    net = nn.Linear(3, 3).cuda()
+    state = torch.load(path)
+    net.load_state_dict(state)
+    for step, x in enumerate(loader):
+        optimizer.zero_grad()
+        net(x).sum().backward()
+        optimizer.step()
+        {later}
+    return net
+"""
+
+
+@pytest.mark.parametrize(
+    ("later", "until"),
+    [
+        ("print(step)", "until the function returns"),
+        ("state = {'net': net.state_dict(), 'step': step}", "until another value is bound"),
+    ],
+)
+def test_a_checkpoint_is_held_until_its_name_is_bound_anew(later: str, until: str) -> None:
+    found = findings(RESUMED.format(later=later), Path("resumed.py"), ("TML602",))
+    assert [until in d.message for d in found] == [True]

@@ -361,6 +361,7 @@ ROLES: dict[str, Callable[[Frame, cst.Call, str, Args], Value]] = {
     "scaler": _of_kind(Kind.SCALER),
     "loader": _of_kind(Kind.LOADER),
     "module_factory": _of_kind(Kind.MODULE, trainable=Fact.YES),
+    "parameterless": _of_kind(Kind.MODULE, trainable=Fact.NO),
     "wrapper": _wrapper,
     "tensor_function": _tensor_function,
     "passthrough": _passthrough,

@@ -260,8 +260,8 @@ def _roles() -> _Names:
 
 @lru_cache(maxsize=4096)
 def role(dotted: str) -> str | None:
-    """What a library callable is for: "optimizer", "scaler", "scheduler", "loader", "module_factory", "wrapper",
-    "checkpoint_load", "checkpoint_save", "host", "passthrough", "copy", "factory", "checkpointing", ... or None.
+    """What a library callable is for: "optimizer", "scaler", "scheduler", "loader", "module_factory", "parameterless",
+    "wrapper", "checkpoint_load", "checkpoint_save", "host", "passthrough", "copy", "factory", ... or None.
     Python's builtins go by their bare name ("len")."""
     found = _roles().get(dotted.removeprefix("builtins."))
     return None if found is None else str(found)

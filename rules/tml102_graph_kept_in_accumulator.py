@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from torchmemlint.api import RUNS, Finding, Rule, Severity, on
 from torchmemlint.flow.events import HolderClosed
-from torchmemlint.index.marks import COLLECTS, KEEPERS, TOTAL
+from torchmemlint.index.marks import ATTRIBUTE, GRAPHS, KEEPERS, KEEPS, TOTAL
 
 from ._kept import verdicts
 
@@ -34,7 +34,8 @@ class GraphKeptInAccumulator(Rule):
     code = "TML102"
     name = "graph-kept-in-accumulator"
     severity = Severity.ERROR
-    words = frozenset({COLLECTS, KEEPERS, TOTAL})
+    words = frozenset({ATTRIBUTE, KEEPERS, TOTAL})
+    needs = (frozenset({GRAPHS, KEEPS, "backward", "requires_grad", "requires_grad_", "Parameter"}),)
     roles = RUNS
 
     @on(HolderClosed)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.flow.events import HolderClosed
-from torchmemlint.index.marks import ATTRIBUTE, COLLECTS, KEEPERS
+from torchmemlint.index.marks import ATTRIBUTE, KEEPERS
 
 from ._kept import verdicts
 
@@ -33,7 +33,7 @@ class ActivationKeptGlobally(Rule):
     code = "TML104"
     name = "activation-kept-globally"
     severity = Severity.ERROR
-    words = frozenset({ATTRIBUTE, COLLECTS, KEEPERS, "global", "nonlocal"})
+    words = frozenset({ATTRIBUTE, KEEPERS, "global", "nonlocal"})
     roles = frozenset({"module", "forward", "function"})
 
     @on(HolderClosed)

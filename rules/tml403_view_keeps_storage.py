@@ -13,7 +13,7 @@ from torchmemlint.flow.graph import Sink, Store, fact, written
 from torchmemlint.flow.keeping import holder_kind, outlives
 from torchmemlint.flow.narrowing import Narrowed, Share, kept_whole, narrowed, of_forward
 from torchmemlint.flow.values import Fact, Kind, Value
-from torchmemlint.index.marks import ATTRIBUTE, COLLECTS, GRAPHS, SLICES
+from torchmemlint.index.marks import ATTRIBUTE, COLLECTS, GATHERS, GRAPHS, KEEPS, SLICES
 
 LASTING = frozenset({Sink.ATTRIBUTE, Sink.GLOBAL})
 WRITERS = frozenset({"torch.save", "pickle.dump", "joblib.dump"})
@@ -47,9 +47,9 @@ class ViewKeepsStorage(Rule):
     code = "TML403"
     name = "view-keeps-storage"
     severity = Severity.WARNING
-    words = frozenset({ATTRIBUTE, COLLECTS, "save"})
-    needs = (frozenset({COLLECTS, SLICES, *"select narrow split chunk unbind tensor_split".split()}),)
-    loud = (frozenset({GRAPHS}),)
+    words = frozenset({ATTRIBUTE, KEEPS, COLLECTS, GATHERS, "save"})
+    needs = (frozenset({COLLECTS, GATHERS, SLICES, *"select narrow split chunk unbind tensor_split".split()}),)
+    loud = (frozenset({GRAPHS}), frozenset({ATTRIBUTE, COLLECTS, "save"}))
     roles = frozenset({"module", "forward", "function"})
 
     @on(OpClosed, "literal.list", "literal.dict", "comprehension", "load", "?call")

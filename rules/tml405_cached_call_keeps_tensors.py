@@ -6,7 +6,7 @@ from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.flow.caches import Cached, cached, memoised
 from torchmemlint.flow.events import FunctionClosed
 from torchmemlint.flow.values import Kind
-from torchmemlint.index.marks import COLLECTS
+from torchmemlint.index.marks import ATTRIBUTE, KEEPS
 
 
 class CachedCallKeepsTensors(Rule):
@@ -36,7 +36,7 @@ class CachedCallKeepsTensors(Rule):
     code = "TML405"
     name = "cached-call-keeps-tensors"
     severity = Severity.WARNING
-    words = frozenset({"lru_cache", "cache", "alru_cache", COLLECTS})
+    words = frozenset({"lru_cache", "cache", "alru_cache", ATTRIBUTE, KEEPS})
     loud = (frozenset({"lru_cache", "cache", "alru_cache", "id"}),)
 
     @on(FunctionClosed)

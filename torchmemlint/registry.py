@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from torchmemlint.findings import Finding, Place, Severity
-from torchmemlint.index.marks import RUNS_MODULES
+from torchmemlint.index.marks import AIDS, RUNS_MODULES
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -87,7 +87,7 @@ class Rule:
         is parsed; `hints`: is a hint worth it?"""
         return (
             (not words.isdisjoint(cls.triggers()) or cls._may_call(words, file))
-            and role(info) in cls.roles
+            and ("forward" if AIDS in words else role(info)) in cls.roles
             and not any(words.isdisjoint(group) for group in cls.needs)
             and (hints or not any(words.isdisjoint(group) for group in cls.loud))
             and not (cls.file_words and file.words.isdisjoint(cls.file_words))

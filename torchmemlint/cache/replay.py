@@ -17,7 +17,7 @@ OF_CLASS = frozenset(
 )
 OF_FILE = frozenset({"indexed_class", "lookup", "dotted", "canonical", "names_any"})
 OF_TEXT = frozenset(
-    "header whole everything at naming keepers linked_name_any definitions component mentions mentioned".split()
+    "header whole everything at naming linked linked_name_any definitions component mentions mentioned".split()
 )
 
 
@@ -68,7 +68,7 @@ class Replay:
             return _ask(self.view, kind, given[0], given[1] or None)
         if kind == "linked_name_any":
             return self.view.linked_name_any(given[0], frozenset(given[1:]))
-        if kind in ("keepers", "naming", "component"):
+        if kind in ("linked", "naming", "component"):
             self._file(given[0])
         return _ask(self.view, kind, *given)
 

@@ -12,7 +12,7 @@ from torchmemlint.flow.holders import members_of
 from torchmemlint.flow.summary import plain
 from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, join, replace
 from torchmemlint.index.constructors import CONSTANT, PARAMETER
-from torchmemlint.index.marks import CALLS
+from torchmemlint.index.marks import CALLS, HANDS
 from torchmemlint.index.model import ClassInfo, FileIndex, FunctionInfo
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ class Classes:
         project = self.program.project
         owner = project.owner(method)
         methods = project.methods_naming(owner, name) if owner is not None else ()
-        return any(CALLS + name in project.marks(m) for m in methods)
+        return any(not project.marks(m).isdisjoint((CALLS + name, HANDS + name)) for m in methods)
 
     def _settled(self, method: FunctionInfo, value: Value, stores: list[Store]) -> Value:
         """A parameter stored on the object: what the constructors' callers pass."""

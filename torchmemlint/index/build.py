@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 
 from torchmemlint.index.constructors import made
+from torchmemlint.index.live import is_plain
 from torchmemlint.index.model import ClassInfo, FileIndex, FunctionInfo, Parameter
 from torchmemlint.index.modules import module_name
 from torchmemlint.index.names import Names, plain_words, split_lines, words_of, written
@@ -157,7 +158,8 @@ class _Maker:
         self.names = Names(module, found.imports, found.bound, lines)
         known = frozenset(d.node.name for d in found.definitions if not _is_read(d))
         assigned = frozenset(name for name, _ in found.assigned)
-        self.file = Surroundings(found.imports, known, assigned)
+        plain = assigned - {name for name, value in found.assigned if not is_plain(value, found.imports)}
+        self.file = Surroundings(found.imports, known, assigned - plain, plain)
 
     def infos(self, found: Iterable[Worded]) -> tuple[dict[str, FunctionInfo], dict[str, ClassInfo]]:
         """Functions and classes by id; `found`: of each definition its text and words. The first of several definitions

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from torchmemlint.index.marks import CALLS, COLLECTS, GRAPHS, LOOPS, NEW_AXIS, RUNS_MODULES, SLICES, TOTAL
+from torchmemlint.index.marks import CALLS, COLLECTS, GRAPHS, LOOPS, NEW_AXIS, REFERS, RUNS_MODULES, SLICES, TOTAL
 from torchmemlint.knowledge import tensor_method
 
 if TYPE_CHECKING:
@@ -40,7 +40,9 @@ RUNNERS = frozenset(
     "functional_call checkpoint checkpoint_sequential data_parallel parallel_apply compile vmap".split()
 )
 """Functions of torch that run a module which they are given."""
-PLAIN_MODULES = (sys.stdlib_module_names - {"copy", "collections", "functools", "itertools"}) | frozenset(
+_HOLDING_MODULES = frozenset({"copy", "collections", "functools", "itertools"})
+"""Modules of Python whose functions give what they are given, or something that holds it."""
+PLAIN_MODULES = (sys.stdlib_module_names - _HOLDING_MODULES) | frozenset(
     "numpy tqdm yaml PIL cv2 matplotlib pandas scipy sklearn requests wandb".split()
 )
 
@@ -56,11 +58,30 @@ def root(node: ast.expr) -> str | None:
             return node.id if isinstance(node, ast.Name) else None
 
 
+_MAKERS = frozenset("list dict set tuple defaultdict deque OrderedDict Counter".split())
+
+
+def is_fresh(node: ast.expr) -> bool:
+    """Does the expression make a container that nothing else holds?"""
+    if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)):
+        return (node.func.id if isinstance(node.func, ast.Name) else node.func.attr) in _MAKERS
+    return isinstance(node, (ast.List, ast.Dict, ast.Set, ast.Tuple, ast.ListComp, ast.DictComp, ast.SetComp))
+
+
+def is_plain(node: ast.expr, imports: dict[str, str]) -> bool:
+    """Is it a constant, or what a function of the standard library gives?"""
+    if isinstance(node, ast.Call):
+        return imports.get(root(node.func) or "", "").partition(".")[0] in PLAIN_MODULES
+    return isinstance(node, ast.Constant) and node.value is not None
+
+
 def _nothing(s: Sketch, node: ast.expr) -> Names:
     return DEAD
 
 
 def _name(s: Sketch, node: ast.Name) -> Names:
+    if (node.id in s.known or node.id in s.imports) and node.id not in s.bound:
+        s.marks.add(REFERS + node.id)
     return frozenset({node.id})
 
 
@@ -68,6 +89,8 @@ def _attribute(s: Sketch, node: ast.Attribute) -> Names:
     if node.attr in SIZES:
         s.read(node.value)
         return DEAD
+    if node.attr in s.known:
+        s.marks.add(REFERS + node.attr)
     if isinstance(node.value, ast.Name):
         name = node.value.id
         return LIVE if name == s.own else DEAD if name in s.imports and name not in s.bound else frozenset({name})
@@ -180,6 +203,8 @@ def _function(s: Sketch, name: str, arguments: Names) -> Names:
     target = s.imports.get(name)
     if target is not None and target.partition(".")[0] in PLAIN_MODULES:
         return DEAD
+    if target is not None and target.partition(".")[0] in _HOLDING_MODULES:
+        return arguments
     if (target is None and name not in s.known) or name in RUNNERS:
         s.marks.add(RUNS_MODULES)
     if target is None or not target.startswith("torch.") or name in RUNNERS:
@@ -194,6 +219,8 @@ def _method(s: Sketch, func: ast.Attribute, arguments: Names) -> Names:
     name, base = func.attr, func.value
     if isinstance(base, ast.Name) and base.id in s.imports and base.id not in s.bound:
         return _of_module(s, s.imports[base.id], name, arguments)
+    if isinstance(base, ast.Name) and base.id in s.plain and base.id not in s.bound:
+        return DEAD
     if isinstance(base, ast.Name) and base.id == s.own:
         s.marks.update((GRAPHS,) if name in s.known and name != "forward" else (GRAPHS, RUNS_MODULES))
         return LIVE
@@ -217,6 +244,8 @@ def _of_module(s: Sketch, target: str, name: str, arguments: Names) -> Names:
     """A function or class of an imported module."""
     if target.partition(".")[0] in PLAIN_MODULES:
         return DEAD
+    if target.partition(".")[0] in _HOLDING_MODULES:
+        return arguments
     if name in RUNNERS:
         s.marks.add(RUNS_MODULES)
     if target.partition(".")[0] != "torch" or name in RUNNERS:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 ATTRIBUTE = "@attribute"
-"""A live value is put on an object, into a global or into a class."""
+"""A value of its own is put on an object, into a global, a class, or a container that the function has not made."""
 COLLECTS = "@collects"
-"""A live value is put into a container, or handed to a call whose result is not used."""
+"""A value of its own is put into a container: in a loop, or where the function has not made it."""
+GATHERS = "@gathers"
+"""COLLECTS or TOTAL of what a parameter holds."""
 TOTAL = "@total"
-"""In a loop a name is computed from itself and a live value, or anywhere an attribute; `sum(…)`."""
+"""In a loop a name is computed from itself and a value of its own, or anywhere an attribute; `sum(…)`."""
 RUNS_MODULES = "@runs"
 """Something is called that is no function, class or method known by its name: it may be a module."""
 LOOPS = "@loops"
@@ -19,12 +21,19 @@ NEW_AXIS = "@newaxis"
 GRAPHS = "@graphs"
 """Something is called that may run a module, directly or through the project's functions and methods."""
 KEEPS = "@keeps"
-"""ATTRIBUTE of a value that comes from a parameter."""
+"""ATTRIBUTE of what a parameter holds. Where the project shows that something live may be given, it counts as
+ATTRIBUTE too, and with GATHERS as COLLECTS and TOTAL: known once files are linked."""
 KEEPERS = "@keepers"
-"""A function of the project that may keep what it is given (`KEEPS`) is handed a live value. Known once files are
-linked."""
+"""A function of the project that may keep what it is given (`KEEPS`) is handed a value of the caller's own. Known once
+files are linked."""
+AIDS = "@aids"
+"""A method of a module that is used by forwards alone: a part of them. Known once files are linked."""
 CATCHES = "@catches"
 """An `except` block gives the exception a name."""
 CALLS = "@calls "
-"""With a name behind it: something of that name is called with a live argument."""
-EVERY = frozenset({ATTRIBUTE, COLLECTS, TOTAL, RUNS_MODULES, LOOPS, SLICES, NEW_AXIS, GRAPHS, KEEPS, KEEPERS, CATCHES})
+"""With a name behind it: something of that name is called with a value of the function's own."""
+HANDS = "@hands "
+"""The same with what a parameter holds."""
+REFERS = "@refers "
+"""With a name behind it: a function of the file or an imported one of that name is used other than by calling it."""
+EVERY = frozenset({ATTRIBUTE, COLLECTS, GATHERS, TOTAL, RUNS_MODULES, LOOPS, SLICES, NEW_AXIS, GRAPHS, KEEPS, CATCHES})

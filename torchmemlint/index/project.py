@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from torchmemlint.flow.values import Fact
 from torchmemlint.index.bases import is_module_base
-from torchmemlint.index.marks import CALLS, KEEPERS, KEEPS, LOOPS
+from torchmemlint.index.linked import CALLED_BY_CLASS, Linked
 from torchmemlint.index.model import ClassInfo, FileIndex, FunctionInfo
 from torchmemlint.index.resolve import Resolver, Target, folder_of
 
 COMMON_CALLERS = 30  # more candidates than this: the name says little about who is called
 _CONSTRUCTORS = frozenset({"__init__", "__new__", "__post_init__"})
 _FREEZING = frozenset({"requires_grad", "requires_grad_"})
-_CALLED_BY_CLASS = _CONSTRUCTORS | {"__call__", "forward"}
 
 
 class ProjectIndex:
@@ -31,7 +30,7 @@ class ProjectIndex:
     def _reset(self) -> None:
         self._resolver: Resolver | None = None
         self._homes: dict[str, FileIndex] | None = None
-        self._keepers: frozenset[str] | None = None
+        self._linked_marks: Linked | None = None
         self._freezers: frozenset[str] | None = None
         self._mentions: dict[str, list[FunctionInfo]] = {}
         self._children: dict[tuple[str, str], list[ClassInfo]] | None = None
@@ -275,22 +274,14 @@ class ProjectIndex:
     def marks(self, info: FunctionInfo) -> frozenset[str]:
         """What rules may look at a function for: its words but the plain ones, its pseudo-words and those that only the
         linked project tells."""
-        if self._keepers is None:
-            self._keepers = frozenset(self._keeping())
         words = (info.words - info.plain) | info.marks if info.plain else info.words | info.marks
-        once = not info.name and LOOPS not in info.marks  # what runs a single time collects nothing
-        return words if once or words.isdisjoint(self._keepers) else words | {KEEPERS}
+        return words | self.linked(info)
 
-    def _keeping(self) -> Iterator[str]:
-        """Names under which functions are called that may keep their arguments."""
-        for file in self.files.values():
-            for info in file.functions.values():
-                if KEEPS not in info.marks or not info.name:
-                    continue
-                if info.name not in _CALLED_BY_CLASS:
-                    yield CALLS + info.name
-                elif info.owner is not None:
-                    yield file.classes[info.owner].name
+    def linked(self, info: FunctionInfo) -> frozenset[str]:
+        """The pseudo-words that only the linked project tells."""
+        if self._linked_marks is None:
+            self._linked_marks = Linked(self)
+        return self._linked_marks.marks(info)
 
     def may_freeze(self, info: FunctionInfo) -> bool:
         """Does a function mention `requires_grad`, or a function of the project that does?"""
@@ -310,7 +301,7 @@ class ProjectIndex:
             return []
         owner = self.owner(info)
         names = {info.name}
-        if owner is not None and info.name in _CALLED_BY_CLASS:
+        if owner is not None and info.name in CALLED_BY_CLASS:
             heirs = {sub.name for sub in self.heirs(owner, info)} if info.name in _CONSTRUCTORS else {info.name}
             names = {owner.name} | heirs
         homes = self.family(owner) if owner is not None else {info.path}
@@ -355,6 +346,10 @@ class ProjectIndex:
             for local, dotted, file in renamed
             if local not in names and self.resolver.chase(dotted, file)[0] == target
         ]
+
+    def renamed(self) -> frozenset[str]:
+        """The names that some file imports under another."""
+        return frozenset(self._renames())
 
     def _renames(self) -> dict[str, list[tuple[str, str, FileIndex]]]:
         """`import name as local`, by name: (local, dotted, file)."""

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from torchmemlint.index.live import DEAD, LIVE, PLAIN_MODULES, READ, Names, arguments_of, called, root
-from torchmemlint.index.marks import ATTRIBUTE, CATCHES, COLLECTS, EVERY, KEEPS, LOOPS, TOTAL
+from torchmemlint.index.live import DEAD, LIVE, PLAIN_MODULES, READ, Names, arguments_of, called, is_fresh, root
+from torchmemlint.index.marks import ATTRIBUTE, CALLS, CATCHES, COLLECTS, EVERY, GATHERS, HANDS, KEEPS, LOOPS, TOTAL
 from torchmemlint.index.names import written
+from torchmemlint.knowledge import storing_names
 
 _SILENT_CALLS = frozenset(
     "print super isinstance delattr pop popitem popleft remove clear sort reverse eval train to cuda apply backward "
@@ -21,14 +22,23 @@ _SILENT_CALLS = frozenset(
 _PLAIN_TYPES = frozenset("int str bool float bytes complex None torch.dtype torch.device torch.Size".split())
 
 
+_GIVEN = {ATTRIBUTE: KEEPS, COLLECTS: GATHERS, TOTAL: GATHERS}
+
+
+def _given(mark: str) -> str:
+    """What a mark is called where a parameter holds the value."""
+    return HANDS + mark.removeprefix(CALLS) if mark.startswith(CALLS) else _GIVEN.get(mark, mark)
+
+
 @dataclass(frozen=True)
 class Surroundings:
     """What a file's functions see: local name -> imported target, names of its functions, methods and classes, names
-    that its module level assigns."""
+    that its module level assigns, but for `plain` ones: constants and what the standard library gives."""
 
     imports: dict[str, str]
     known: frozenset[str]
     globals: frozenset[str]
+    plain: frozenset[str]
 
 
 def sketch(
@@ -53,7 +63,7 @@ class Sketch:
     """One walk over a function. Every expression gives the names that it is live through."""
 
     def __init__(self, file: Surroundings, is_module: bool) -> None:
-        self.imports, self.known, self.globals = file.imports, file.known, file.globals
+        self.imports, self.known, self.globals, self.plain = file.imports, file.known, file.globals, file.plain
         self.is_module = is_module
         self.own: str | None = None
         self.marks: set[str] = set()
@@ -63,16 +73,17 @@ class Sketch:
         self.loops = 0  # around the statement
         self.shared: set[str] = set()  # declared global or nonlocal
         self.local: set[str] = set()  # names that the function being walked, not one around it, assigns
+        self.aliases: set[str] = set()  # names that stand, at some time, for something not made here
+        self.stores: list[tuple[str | None, Names]] = []  # (container's name, what is put in)
 
     def result(self) -> set[str]:
         """The marks whose values turn out to be live."""
-        live = self._reached({"*", *(self.globals - self.bound.keys()), *self.given})
-        marks = self.marks | {mark for mark, through in self.pending if not live.isdisjoint(through)}
-        if ATTRIBUTE in marks:
-            given = self._reached(self.given)
-            if any(mark == ATTRIBUTE and not given.isdisjoint(through) for mark, through in self.pending):
-                marks.add(KEEPS)
-        return marks
+        lasting = [put for into, put in self.stores if into is None or into in self.aliases]
+        self.pending += [(mark, put) for put in lasting for mark in (ATTRIBUTE, COLLECTS)]
+        own = self._reached({"*", *self.globals.difference(self.bound)})
+        given = self._reached(self.given)
+        marks = self.marks | {mark for mark, through in self.pending if not own.isdisjoint(through)}
+        return marks | {_given(mark) for mark, through in self.pending if not given.isdisjoint(through)}
 
     def _reached(self, start: set[str]) -> set[str]:
         """The names that hold something of `start`."""
@@ -109,11 +120,20 @@ class Sketch:
         if through:
             self.pending.append((mark, through))
 
-    def bind(self, target: ast.expr, through: Names) -> None:
-        """An assignment to a name, an attribute, an item or several of them."""
+    def collect(self, through: Names, into: str | None) -> None:
+        """Note that a container takes a value in; `into`: the name that leads to it."""
+        if self.loops:
+            self.mark(COLLECTS, through)
+        if through:
+            self.stores.append((into if into in self.local else None, through))
+
+    def bind(self, target: ast.expr, through: Names, fresh: bool = False) -> None:
+        """An assignment to a name, an attribute, an item or several of them; `fresh`: of a container made here."""
         if isinstance(target, ast.Name):
             if target.id in self.shared:
                 self.mark(ATTRIBUTE, through)
+            if not fresh:
+                self.aliases.add(target.id)
             self.local.add(target.id)
             old = self.bound.get(target.id)
             self.bound[target.id] = through if old is None else old | through
@@ -121,10 +141,8 @@ class Sketch:
             self.mark(ATTRIBUTE, through)
             self.read(target.value)
         elif isinstance(target, ast.Subscript):
-            self.mark(COLLECTS, through)
             base = root(target)
-            if isinstance(target.value, ast.Attribute) or base not in self.local:
-                self.mark(ATTRIBUTE, through)
+            self.collect(through, base if isinstance(target.value, ast.Name) else None)
             if base is not None:
                 self.bound[base] = self.bound.get(base, DEAD) | through
             self.read(target.slice)
@@ -160,8 +178,9 @@ class Sketch:
 
     def assign(self, node: ast.Assign) -> None:
         through = self.read(node.value)
+        fresh = len(node.targets) == 1 and is_fresh(node.value)
         for target in node.targets:
-            self.bind(target, through)
+            self.bind(target, through, fresh)
             self._comes_round(target, node.value, through)
 
     def _comes_round(self, target: ast.expr, value: ast.expr, through: Names) -> None:
@@ -175,15 +194,15 @@ class Sketch:
 
     def annotated(self, node: ast.AnnAssign) -> None:
         if node.value is not None:
-            self.bind(node.target, self.read(node.value))
+            self.bind(node.target, self.read(node.value), is_fresh(node.value))
 
     def augmented(self, node: ast.AugAssign) -> None:
         through = self.read(node.value)
         if self.loops or not isinstance(node.target, ast.Name):
             self.mark(TOTAL, through)
         if isinstance(node.value, (ast.List, ast.ListComp, ast.Tuple, ast.Name)):
-            self.mark(COLLECTS, through)
-        self.bind(node.target, through)
+            self.collect(through, node.target.id if isinstance(node.target, ast.Name) else None)
+        self.bind(node.target, through, fresh=True)  # it stays what it was
 
     def loop(self, node: ast.For | ast.AsyncFor) -> None:
         self.marks.add(LOOPS)
@@ -239,26 +258,27 @@ class Sketch:
         if isinstance(value, ast.Call):
             through = arguments_of(self, value)
             called(self, value, through)
-            if not self._is_silent(value.func):
-                self._handed(value.func, through)
+            self._handed(value.func, through)
         elif not isinstance(value, ast.Constant):
             self.read(value)
 
     def _handed(self, func: ast.expr, through: Names) -> None:
-        """Live arguments of a call whose result is not used: its object may keep them."""
-        self.mark(COLLECTS, through)
+        """Live arguments of a call whose result is not used: its object may keep them. What functions of the project
+        keep is known once files are linked."""
         base = root(func)
-        if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name) or base not in self.local:
-            self.mark(ATTRIBUTE, through)
-        if base is not None and base != self.own and isinstance(func, ast.Attribute):
-            self.bound[base] = self.bound.get(base, DEAD) | through
+        if isinstance(func, ast.Attribute):
+            if func.attr in storing_names():
+                self.collect(through, base if isinstance(func.value, ast.Name) else None)
+            if base is not None and base != self.own and not self._is_silent(func.attr, base):
+                self.bound[base] = self.bound.get(base, DEAD) | through
+        elif not isinstance(func, ast.Name) or func.id in storing_names() or func.id in self.bound:
+            self.collect(through, None)
 
-    def _is_silent(self, func: ast.expr) -> bool:
-        """Is it a call that keeps nothing: in place, of the library, of a module for plain data?"""
-        name = func.id if isinstance(func, ast.Name) else func.attr if isinstance(func, ast.Attribute) else ""
+    def _is_silent(self, name: str, base: str) -> bool:
+        """Does the object take nothing in from such a call: in place, of the library, of a module for plain data?"""
         if name in _SILENT_CALLS or (name.endswith("_") and not name.startswith("_")):
             return True
-        target = self.imports.get(root(func) or "", "").partition(".")[0]
+        target = self.imports.get(base, "").partition(".")[0]
         return bool(target) and (target in PLAIN_MODULES or target == "torch")
 
     def values(self, node: ast.stmt) -> None:

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 from torchmemlint.flow.values import Fact
 from torchmemlint.index.attributes import Made, attribute_callers, made_attributes
-from torchmemlint.index.marks import KEEPERS
 from torchmemlint.index.model import ClassInfo, FileIndex, FunctionInfo
 from torchmemlint.index.project import ProjectIndex
 from torchmemlint.index.resolve import Target
@@ -193,16 +192,16 @@ class View:
         """As `ProjectIndex.marks`; `own`: for the findings of its own file, which rest on all that is in it anyway."""
         if not own:
             self.seen(info)
-        self.keepers(info.path)
+        self.linked(info.path)
         return self.project.marks(info)
 
-    def keepers(self, path: str) -> frozenset[str]:
-        """The functions of a file that hand a live value to one of the project that may keep it, by id."""
-        return self._told(("keepers", path), lambda: frozenset(self._keepers(path)))
+    def linked(self, path: str) -> frozenset[str]:
+        """The marks that only the linked project tells of a file's functions, behind their ids."""
+        return self._told(("linked", path), lambda: frozenset(self._linked(path)))
 
-    def _keepers(self, path: str) -> Iterator[str]:
+    def _linked(self, path: str) -> Iterator[str]:
         functions = self.project.files[path].functions.values()
-        return (info.id for info in functions if KEEPERS in self.project.marks(info))
+        return (info.id + mark for info in functions for mark in self.project.linked(info))
 
     def may_freeze(self, info: FunctionInfo) -> bool:
         """As `ProjectIndex.may_freeze`."""

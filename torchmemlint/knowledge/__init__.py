@@ -25,6 +25,7 @@ from torchmemlint.knowledge.tables import (
     scales_loss,
     selects,
     stepper,
+    storing_names,
     tensor_method,
     weak_name,
 )
@@ -54,6 +55,7 @@ __all__ = [
     "scales_loss",
     "selects",
     "stepper",
+    "storing_names",
     "tensor_method",
     "weak_name",
 ]

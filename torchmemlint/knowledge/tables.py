@@ -310,6 +310,12 @@ def container_function(dotted: str) -> ContainerFact | None:
     return fact if fact is not None and fact.holder is not None else None
 
 
+@cache
+def storing_names() -> frozenset[str]:
+    """The last names of all methods and functions that put an argument into a container."""
+    return frozenset(name.rpartition(".")[2] for name, fact in _containers().items() if fact.stores is not None)
+
+
 # --- frameworks --------------------------------------------------------------------------------------------------
 
 

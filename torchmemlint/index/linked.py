@@ -1,0 +1,132 @@
+"""Pseudo-words that only the linked project tells: who keeps what others hand over, who is handed something live, which
+methods are a part of a forward. Functions are told apart by their names alone, so each is a superset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from torchmemlint.flow.values import Fact
+from torchmemlint.index.marks import (
+    AIDS,
+    ATTRIBUTE,
+    CALLS,
+    COLLECTS,
+    GATHERS,
+    HANDS,
+    KEEPERS,
+    KEEPS,
+    LOOPS,
+    REFERS,
+    RUNS_MODULES,
+    TOTAL,
+)
+from torchmemlint.index.model import ClassInfo, FunctionInfo
+from torchmemlint.knowledge import container_method, tensor_method
+
+if TYPE_CHECKING:
+    from torchmemlint.index.project import ProjectIndex
+
+CALLED_BY_CLASS = frozenset({"__init__", "__new__", "__post_init__", "__call__", "forward"})
+_KEPT = frozenset({ATTRIBUTE})
+_GATHERED = frozenset({ATTRIBUTE, COLLECTS, TOTAL})
+_NONE: frozenset[str] = frozenset()
+
+
+class Linked:
+    """The marks that a project adds to those of its functions."""
+
+    def __init__(self, project: ProjectIndex) -> None:
+        functions = [info for file in project.files.values() for info in file.functions.values()]
+        self._handing = [(info, handed) for info in functions if (handed := _names(info, HANDS))]
+        keeping = [info for info in functions if KEEPS in info.marks and info.name]
+        self._keepers = self._keeping(keeping)
+        self._objects = {_class_name(project, info) for info in keeping if info.name in CALLED_BY_CLASS and info.owner}
+        self._fed = self._given_live(project, functions)
+        self._aids = _aids(project)
+
+    def marks(self, info: FunctionInfo) -> frozenset[str]:
+        """What is added to a function's own."""
+        fed = KEEPS in info.marks and self._is_fed(info)
+        once = not info.name and LOOPS not in info.marks  # what runs a single time collects nothing
+        kept = _NONE if once or not self._hands_over(info) else frozenset({KEEPERS})
+        given = _NONE if not fed else _GATHERED if GATHERS in info.marks else _KEPT
+        return given | kept | (frozenset({AIDS}) if (info.path, info.id) in self._aids else _NONE)
+
+    def _keeping(self, keeping: Iterable[FunctionInfo]) -> frozenset[str]:
+        """The marks of functions that call one which may keep its arguments, itself or through others."""
+        names = {info.name for info in keeping} - CALLED_BY_CLASS
+        found = -1
+        while found < len(names):
+            found = len(names)
+            names |= {info.name for info, handed in self._handing if not handed.isdisjoint(names)} - CALLED_BY_CLASS
+        return frozenset(CALLS + name for name in names)
+
+    def _given_live(self, project: ProjectIndex, functions: Iterable[FunctionInfo]) -> set[str]:
+        """Names under which something live is handed over, by a function that has it or was given it itself."""
+        fed = {name for info in functions for name in _names(info, CALLS, REFERS)} | project.renamed()
+        waiting, left = self._handing, len(self._handing) + 1
+        while len(waiting) < left:
+            left = len(waiting)
+            for info, handed in waiting:
+                if _is_open(info) or info.name in fed:
+                    fed |= handed
+            waiting = [(info, handed) for info, handed in waiting if not handed <= fed]
+        return fed
+
+    def _hands_over(self, info: FunctionInfo) -> bool:
+        """Does it call something that may keep its arguments, by name or as an object of a class that it names?"""
+        objects = RUNS_MODULES in info.marks and not self._objects.isdisjoint(info.words)
+        return objects or not self._keepers.isdisjoint(info.marks)
+
+    def _is_fed(self, info: FunctionInfo) -> bool:
+        return _is_open(info) or info.name in self._fed
+
+
+def _is_open(info: FunctionInfo) -> bool:
+    """Is it called in ways that do not show its name: by operators, as an object, through a decorator?"""
+    return not info.name or info.name == "forward" or info.name.startswith("__") or bool(info.decorators)
+
+
+def _names(info: FunctionInfo, *kinds: str) -> frozenset[str]:
+    """The names behind marks of these kinds."""
+    return frozenset(mark.partition(" ")[2] for mark in info.marks if mark.startswith(kinds))
+
+
+def _aids(project: ProjectIndex) -> set[tuple[str, str]]:
+    """Methods of modules that forwards call on other objects, or use of their own, directly or through others."""
+    files = project.files.values()
+    forwards = (info for file in files for info in file.functions.values() if info.name == "forward" and info.owner)
+    called = {
+        name
+        for info in forwards
+        for name in _names(info, CALLS, HANDS)
+        if not (tensor_method(name) or container_method(name))
+    }
+    classes = [info for file in files for info in file.classes.values()]
+    names = frozenset(name for info in classes for name in info.methods if not name.startswith("__"))
+    found: set[tuple[str, str]] = set()
+    for owner in classes:
+        if project.is_module_class(owner) is Fact.YES:
+            found |= {(owner.path, method) for name, method in owner.methods.items() if name in called}
+            _follow(project, owner, names, found)
+    return found
+
+
+def _follow(project: ProjectIndex, owner: ClassInfo, names: frozenset[str], found: set[tuple[str, str]]) -> None:
+    """Add what the forward of one class uses of its methods."""
+    seen = {"forward"}
+    todo = ["forward"]
+    while todo:
+        method = project.method(owner, todo.pop())
+        if method is None:
+            continue
+        if method.name != "forward":
+            found.add((method.path, method.id))
+        fresh = (method.words & names) - seen
+        seen |= fresh
+        todo += fresh
+
+
+def _class_name(project: ProjectIndex, info: FunctionInfo) -> str:
+    return project.files[info.path].classes[info.owner or ""].name

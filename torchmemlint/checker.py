@@ -44,6 +44,7 @@ class Checker:
         self.ledger = Ledger(program, stamps) if stamps is not None else None
         self.quiet = frozenset(quiet)
         self.rules = rules
+        self._of_operators = {rule.code for rule in rules if rule.reads_operators()}
         self._by_event: dict[type[Event], list[Subscription]] = {}
         self._by_operation: dict[str, list[Subscription]] = {}
         for rule in rules:
@@ -87,7 +88,7 @@ class Checker:
 
     def _function(self, info: FunctionInfo, active: frozenset[str]) -> Iterator[Diagnostic]:
         try:
-            flow = self.flow(info)
+            flow = self.flow(info, active)
         except Exception:
             yield crash(info, "the analysis", traceback.format_exc())
             return
@@ -101,10 +102,13 @@ class Checker:
             except Exception:
                 yield crash(info, finding.code, traceback.format_exc())
 
-    def flow(self, info: FunctionInfo) -> FunctionFlow | None:
-        """The interpretation that is reported on: with what the callers pass, where that decides a kind."""
+    def flow(self, info: FunctionInfo, active: frozenset[str] | None = None) -> FunctionFlow | None:
+        """The interpretation that is reported on to the active rules: with what the callers pass, where that decides a
+        kind that they ask for."""
         flow = self.program.flow(info)
         if flow is None or not flow.frame.unsettled & {p.name for p in info.parameters}:
+            return flow
+        if active is not None and active <= self._of_operators:
             return flow
         context = self.program.callers.context(info)
         return (self.program.flow(info, context) or flow) if context else flow

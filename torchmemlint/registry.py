@@ -76,6 +76,13 @@ class Rule:
 
     @classmethod
     @cache
+    def reads_operators(cls) -> bool:
+        """Do torch's operators alone decide its findings? What callers pass then changes nothing."""
+        named = [name for _, names, _ in cls.subscriptions() for name in names or ("",)]
+        return all(name.startswith("torch.") for name in named)
+
+    @classmethod
+    @cache
     def triggers(cls) -> frozenset[str]:
         """Identifiers one of which a function must contain for this rule to look at it."""
         named = {n.rpartition(".")[2] for _, names, _ in cls.subscriptions() for n in names}

@@ -153,8 +153,12 @@ class Callers:
         return self.program.questions.ask(key, lambda: self._entered(info), Fact.MAYBE)
 
     def _entered(self, info: FunctionInfo) -> Fact:
-        facts = {self._mode(site) for site in self.sites(info).calls}
-        return Fact.YES if Fact.YES in facts else Fact.NO if facts == {Fact.NO} else Fact.MAYBE
+        facts = set()
+        for site in sorted(self.sites(info).calls, key=lambda site: site.op.mode is Mode.ENTERED):
+            facts.add(self._mode(site))
+            if Fact.YES in facts:
+                return Fact.YES  # those that ask their own callers come last, and need not be asked
+        return Fact.NO if facts == {Fact.NO} else Fact.MAYBE
 
     def _mode(self, site: CallSite) -> Fact:
         if site.op.mode is Mode.OFF:

@@ -28,6 +28,7 @@ MODULE_METHODS = frozenset({"parameters", "named_parameters", "eval", "modules",
 TARGETS = re.compile(rb"\.(\w+)(?=" + ASSIGNED + rb")")
 EMPTIED = re.compile(rb"\.(\w+)\b(?=[^\n]{0,200}\bNone\b)")
 USED_AS_MODULES = re.compile(rb"\b(\w+)\.(\w+)\.(?:" + "|".join(sorted(MODULE_METHODS)).encode() + rb")\(")
+LAYERS = re.compile(rb"\bnn\.([A-Z]\w*)\(")
 ASSIGNING_METHODS = 6  # methods looked through for the assignment of an attribute
 
 
@@ -178,7 +179,8 @@ class Classes:
         project = self.program.project
         owner = project.owner(method)
         methods = project.methods_naming(owner, name) if owner is not None else ()
-        return any(not project.marks(m).isdisjoint((CALLS + name, HANDS + name)) for m in methods)
+        calls = {kind + dot + name for kind in (CALLS, HANDS) for dot in ("", ".")}
+        return any(not project.marks(m).isdisjoint(calls) for m in methods)
 
     def _settled(self, method: FunctionInfo, value: Value, stores: list[Store]) -> Value:
         """A parameter stored on the object: what the constructors' callers pass."""
@@ -228,9 +230,20 @@ class Classes:
         return HOST if value.kind is Kind.HOST else None
 
     def _makes_parameters(self, method: FunctionInfo) -> bool:
-        """Does the index alone tell that a constructor makes a module with parameters?"""
+        """Do the index and the text alone tell that a constructor makes a module with parameters?"""
         made = (self._made(method, name) for name in method.made)
-        return any(value is not None and value.trainable is Fact.YES for value in made)
+        return any(value is not None and value.trainable is Fact.YES for value in made) or self._writes_layers(method)
+
+    def _writes_layers(self, method: FunctionInfo) -> bool:
+        """Does it call one of torch's layers that have parameters, wherever it puts it, and freeze none?"""
+        project = self.program.project
+        named = {name.decode() for name in self._matches(LAYERS, method)}
+        layers = {
+            name for name in named if (fact := knowledge.module_fact(f"torch.nn.{name}")) and fact.parameters == "yes"
+        }
+        if not layers or project.may_freeze(method):
+            return False
+        return project.canonical(project.header(method.path), "nn") == "torch.nn"
 
     @staticmethod
     def _constructed(flow: FunctionFlow) -> Fact:

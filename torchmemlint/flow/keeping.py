@@ -95,12 +95,13 @@ def _is_told_at_calls(flow: FunctionFlow, store: Store) -> bool:
 
 
 def _holder(flow: FunctionFlow, holder: Op) -> Iterator[HolderClosed]:
-    kind = holder_kind(flow, holder)
-    stores = [s for s in holder.stores if (kind != "container" or _grows(holder, s)) and not carries(holder, s)]
-    if kind == "attribute":
-        stores = [s for s in stores if not _cut_first(holder, s) and not _walked_elsewhere(flow, s)]
+    stores: Sequence[Store] = holder.stores
     if holder.name == "param":
         stores = [s for s in stores if s.value.graph is Fact.YES]  # what the caller passed is told at the call
+    kind = holder_kind(flow, holder) if stores else None
+    stores = [s for s in stores if (kind != "container" or _grows(holder, s)) and not carries(holder, s)]
+    if kind == "attribute":
+        stores = [s for s in stores if not _cut_first(holder, s)]
     if (
         kind is None
         or not stores
@@ -114,7 +115,9 @@ def _holder(flow: FunctionFlow, holder: Op) -> Iterator[HolderClosed]:
     sure = _attached(flow, [s for s in sure if not _loss_term(s)])
     if kind != "container":
         sure += [told for s in stores if (told := _told(flow, s)) is not None and not _loss_term(told)]
-    stores = sure or [s for s in stores if whole_buffer(s.value) is not None]
+    if kind == "attribute":
+        sure = [s for s in sure if not _walked_elsewhere(flow, s)]
+    stores = sure or [s for s in stores if _buffered(flow, s, kind)]
     if not stores:
         return
     if kind == "container" and not _escapes(holder):
@@ -133,6 +136,11 @@ def _cut_first(holder: Op, store: Store) -> bool:
         return False
     first = (s for s in holder.stores if s.op.order < store.op.order and fact(s.value) is Fact.NO)
     return any(cuts(holder, s) for s in first)
+
+
+def _buffered(flow: FunctionFlow, store: Store, kind: str) -> bool:
+    """Does a scalar that is kept hold the whole elementwise buffer of its loss?"""
+    return whole_buffer(store.value) is not None and not (kind == "attribute" and _walked_elsewhere(flow, store))
 
 
 def _escapes(holder: Op) -> bool:

@@ -49,10 +49,9 @@ def stored(flow: FunctionFlow) -> Iterator[Carried]:
     """Recurrences through an attribute, a global or an item of one."""
     for holder in flow.named("load"):
         for store in holder.stores:
-            if carries(holder, store) and runs_with_grad(flow, store.op):
-                found = _stored(flow, holder, store)
-                if found is not None:
-                    yield found
+            found = _stored(flow, holder, store) if carries(holder, store) else None
+            if found is not None and runs_with_grad(flow, store.op):
+                yield found
 
 
 def _stored(flow: FunctionFlow, holder: Op, store: Store) -> Carried | None:
@@ -181,10 +180,10 @@ def _same_family(flow: FunctionFlow, reader: FunctionInfo, holder: Op) -> bool:
 def looped(flow: FunctionFlow) -> Iterator[Carried]:
     """State that a loop hands from iteration to iteration through one module."""
     for op in flow.named("module", "call"):
-        if not op.loops or fact(op.value) is not Fact.YES or not runs_with_grad(flow, op):
-            continue
-        trip = loop_trip(op)
+        trip = loop_trip(op) if op.loops and fact(op.value) is Fact.YES else ()
         if not trip or not _one_module(op) or any(o.name in ("store", "load") for o in trip):
+            continue
+        if not runs_with_grad(flow, op):
             continue
         found = _looped(flow, op, trip)
         if found is not None:
@@ -220,11 +219,9 @@ def _looped(flow: FunctionFlow, op: Op, trip: frozenset[Op]) -> Carried | None:
 def updates(flow: FunctionFlow) -> Iterator[Carried]:
     """Weights of one module moved in place towards those of another, with grad on."""
     for op in flow.ops:
-        if op.name not in UPDATES or op.receiver is None or not runs_with_grad(flow, op):
-            continue
-        target = _target(op)
+        target = _target(op) if op.name in UPDATES else None
         brought = tuple(a for a in op.arguments if _others(a.value, target)) if target is not None else ()
-        if target is None or not brought:
+        if not brought or not runs_with_grad(flow, op):
             continue
         sure = flow.program.callers.entered(flow.info) is not Fact.MAYBE or not flow.info.name
         yield Carried(op, _name(op), Course.AVERAGE, op.value, sure, False, None, None, brought)
@@ -265,13 +262,11 @@ def _name(op: Op) -> str:
 def rebuilt(flow: FunctionFlow) -> Iterator[Carried]:
     """Weights that each iteration computes anew from those of the iteration before, starting from live parameters."""
     for op in flow.named("comprehension"):
-        if not op.loops or not runs_with_grad(flow, op) or not op.stores:
-            continue
-        trip = loop_trip(op)
+        trip = loop_trip(op) if op.loops and op.stores else ()
         if not any(o.name == "arith" or o.name.startswith("torch.") for o in trip):
             continue  # put in order or looked up, not computed
         store = op.stores[0]
-        if not weights(store.value) or store.value.kind in OBJECTS:
+        if not weights(store.value) or store.value.kind in OBJECTS or not runs_with_grad(flow, op):
             continue
         ends = flow.program.callers.sinks(flow, op)
         if Sink.BACKWARD not in ends:

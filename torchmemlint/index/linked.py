@@ -37,12 +37,13 @@ class Linked:
     """The marks that a project adds to those of its functions."""
 
     def __init__(self, project: ProjectIndex) -> None:
+        self.project = project
         functions = [info for file in project.files.values() for info in file.functions.values()]
-        self._handing = [(info, handed) for info in functions if (handed := _names(info, HANDS))]
+        self._handing = [(info, handed) for info in functions if (handed := self._callees(info, HANDS))]
         keeping = [info for info in functions if KEEPS in info.marks and info.name]
         self._keepers = self._keeping(keeping)
         self._objects = {_class_name(project, info) for info in keeping if info.name in CALLED_BY_CLASS and info.owner}
-        self._fed = self._given_live(project, functions)
+        self._fed = self._given_live(functions)
         self._aids = _aids(project)
 
     def marks(self, info: FunctionInfo) -> frozenset[str]:
@@ -54,22 +55,23 @@ class Linked:
         return given | kept | (frozenset({AIDS}) if (info.path, info.id) in self._aids else _NONE)
 
     def _keeping(self, keeping: Iterable[FunctionInfo]) -> frozenset[str]:
-        """The marks of functions that call one which may keep its arguments, itself or through others."""
-        names = {info.name for info in keeping} - CALLED_BY_CLASS
-        found = -1
-        while found < len(names):
-            found = len(names)
-            names |= {info.name for info, handed in self._handing if not handed.isdisjoint(names)} - CALLED_BY_CLASS
-        return frozenset(CALLS + name for name in names)
+        """The functions that may keep their arguments, themselves or through others: names and ids."""
+        found = {name for info in keeping for name in _called_as(info)}
+        before = -1
+        while before < len(found):
+            before = len(found)
+            found.update(n for info, handed in self._handing if not handed.isdisjoint(found) for n in _called_as(info))
+        return frozenset(found)
 
-    def _given_live(self, project: ProjectIndex, functions: Iterable[FunctionInfo]) -> set[str]:
-        """Names under which something live is handed over, by a function that has it or was given it itself."""
-        fed = {name for info in functions for name in _names(info, CALLS, REFERS)} | project.renamed()
+    def _given_live(self, functions: Iterable[FunctionInfo]) -> set[str]:
+        """The functions to which something live is handed over, by one that has it or was given it itself: names and
+        ids."""
+        fed = {name for info in functions for name in self._callees(info, CALLS, REFERS)} | self.project.renamed()
         waiting, left = self._handing, len(self._handing) + 1
         while len(waiting) < left:
             left = len(waiting)
             for info, handed in waiting:
-                if _is_open(info) or info.name in fed:
+                if _is_open(info) or not fed.isdisjoint(_called_as(info)):
                     fed |= handed
             waiting = [(info, handed) for info, handed in waiting if not handed <= fed]
         return fed
@@ -77,15 +79,41 @@ class Linked:
     def _hands_over(self, info: FunctionInfo) -> bool:
         """Does it call something that may keep its arguments, by name or as an object of a class that it names?"""
         objects = RUNS_MODULES in info.marks and not self._objects.isdisjoint(info.words)
-        return objects or not self._keepers.isdisjoint(info.marks)
+        return objects or not self._keepers.isdisjoint(self._callees(info, CALLS))
 
     def _is_fed(self, info: FunctionInfo) -> bool:
-        return _is_open(info) or info.name in self._fed
+        return _is_open(info) or not self._fed.isdisjoint(_called_as(info))
+
+    def _callees(self, info: FunctionInfo, *kinds: str) -> frozenset[str]:
+        """What marks of these kinds name: ids of methods of the same object, names of others."""
+        names = _names(info, *kinds)
+        if not any(name.startswith(".") for name in names):
+            return names
+        owner = self.project.owner(info)
+        plain = frozenset(name for name in names if not name.startswith("."))
+        return plain.union(*(self._methods(owner, name[1:]) for name in names - plain))
+
+    def _methods(self, owner: ClassInfo | None, name: str) -> Iterable[str]:
+        """The ids of a method of the class and of its subclasses; of something else the name."""
+        method = self.project.method(owner, name) if owner is not None else None
+        if owner is None or method is None:
+            return (name,)
+        heirs = (self.project.method(sub, name) for sub in self.project.subclasses(owner) if name in sub.methods)
+        return [_key(method), *(_key(other) for other in heirs if other is not None)]
 
 
 def _is_open(info: FunctionInfo) -> bool:
     """Is it called in ways that do not show its name: by operators, as an object, through a decorator?"""
     return not info.name or info.name == "forward" or info.name.startswith("__") or bool(info.decorators)
+
+
+def _called_as(info: FunctionInfo) -> tuple[str, ...]:
+    """The name and the id under which a function shows in calls."""
+    return () if info.name in CALLED_BY_CLASS else (info.name, _key(info))
+
+
+def _key(info: FunctionInfo) -> str:
+    return f"{info.path}|{info.id}"
 
 
 def _names(info: FunctionInfo, *kinds: str) -> frozenset[str]:
@@ -101,7 +129,7 @@ def _aids(project: ProjectIndex) -> set[tuple[str, str]]:
         name
         for info in forwards
         for name in _names(info, CALLS, HANDS)
-        if not (tensor_method(name) or container_method(name))
+        if not (name.startswith(".") or tensor_method(name) or container_method(name))
     }
     classes = [info for file in files for info in file.classes.values()]
     names = frozenset(name for info in classes for name in info.methods if not name.startswith("__"))

@@ -182,7 +182,8 @@ def called(s: Sketch, node: ast.Call, arguments: Names) -> Names:
         s.mark(CALLS + node.func.id, arguments)
         return _function(s, node.func.id, arguments)
     if isinstance(node.func, ast.Attribute):
-        s.mark(CALLS + node.func.attr, arguments)
+        own = isinstance(node.func.value, ast.Name) and node.func.value.id == s.own and node.func.attr in s.known
+        s.mark(CALLS + "." * own + node.func.attr, arguments)
         return _method(s, node.func, arguments)
     s.marks.update((RUNS_MODULES, GRAPHS))
     s.read(node.func)

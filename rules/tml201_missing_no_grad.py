@@ -13,7 +13,7 @@ from torchmemlint.flow.events import ForwardClosed, FunctionClosed
 from torchmemlint.flow.flagged import left_out, skipped_in_turn
 from torchmemlint.flow.graph import Mode, Op, Sink, closure, downstream, fact, sinks
 from torchmemlint.flow.patterns import alone
-from torchmemlint.flow.testcases import in_demonstration, in_test
+from torchmemlint.flow.testcases import in_demonstration, in_test, only_asserted
 from torchmemlint.flow.values import Fact, Kind
 from torchmemlint.index.marks import LOOPS, RUNS_MODULES
 
@@ -120,7 +120,9 @@ class MissingNoGrad(Rule):
         entered = flow.program.callers.entered(flow.info) if op.mode is Mode.ENTERED else Fact.YES
         if entered is Fact.NO:
             return None
-        if _detached_at_once(op) or in_demonstration(flow, op) or (in_test(flow) and not self._over_data(op)):
+        if _detached_at_once(op) or in_demonstration(flow, op) or only_asserted(op):
+            return Severity.HINT
+        if (in_test(flow) or alone(op)) and not self._over_data(op):
             return Severity.HINT
         if event.evaluation:
             return self.severity if Sink.UNKNOWN_CALL not in event.sinks or entered is Fact.YES else Severity.HINT

@@ -7,7 +7,8 @@ import libcst as cst
 from torchmemlint import knowledge
 from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.fixes import Plan, replace, spell
-from torchmemlint.flow.consumers import is_fresh, reading, sole_contents
+from torchmemlint.flow.consumers import is_fresh, reading, sole_contents, undisturbed
+from torchmemlint.flow.devices import CHOSEN, CUDA, moved_to
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.graph import Op, closure, written
 from torchmemlint.flow.patterns import bare, maker, only_reader
@@ -26,6 +27,7 @@ DTYPES = {
     "short": "int16",
     "byte": "uint8",
 }
+WEIGHTS = frozenset({"module", "parameters", "state_dict"})
 MOVES = {"cpu": '"cpu"', "cuda": '"cuda"'}
 
 
@@ -87,7 +89,8 @@ class NeedlessClone(Rule):
         plan = _conversion(event, op, user)
         if plan is not None and (len(user.arguments) > 1 or any(a.name == "non_blocking" for a in user.arguments)):
             plan = plan.unsafe("a copy that does not block may read its source after the next statements")
-        return self.finding(event, op.node, what, fix=plan)
+        sure = name in DTYPES or _computed(source) or _passing(event, op, user)
+        return self.finding(event, op.node, what, severity=self.severity if sure else Severity.HINT, fix=plan)
 
     def _copied_again(self, event: OpClosed, source: Value) -> Finding | None:
         """`p.copy_(q.clone())`."""
@@ -157,6 +160,29 @@ def _live_weight(source: Value) -> bool:
     """Is it a parameter that training goes on to write? Where it is on the wanted device already, `.to()` gives it."""
     through = ("iter", "item", "torch.detach", "torch.data")
     return any(op.name == "parameters" for op in closure(source.defs, lambda o: o.inputs if o.name in through else ()))
+
+
+def _computed(source: Value) -> bool:
+    """Is it weights, or a result of a forward, and thus mostly on an accelerator?"""
+    if source.device == CUDA:
+        return True
+    made = closure(source.defs, lambda o: o.inputs if o.name not in WEIGHTS else ())
+    return any(o.name in WEIGHTS or moved_to(o) in (CUDA, CHOSEN) for o in made)
+
+
+def _passing(event: OpClosed, op: Op, moved: Op) -> bool:
+    """Is what the move gives copied or turned into numbers before anything could write the source?"""
+    if not moved.consumers or not undisturbed(event.function, op, moved.consumers):
+        return False
+    return all(
+        bare(reader) == "tolist" or is_fresh(reader) or bare(reader) == "numpy" and all(map(_copies, reader.consumers))
+        for reader in moved.consumers
+    )
+
+
+def _copies(op: Op) -> bool:
+    """Is it a method of an array, or an assignment into a slot?"""
+    return op.name == "host" or op.name == "store" and isinstance(op.node, cst.Subscript)
 
 
 def _gradient(source: Value) -> bool:

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.fixes import Plan, replace, spell
 from torchmemlint.flow.events import OpClosed
-from torchmemlint.flow.graph import Mode, Op
+from torchmemlint.flow.graph import Mode, Op, fact
 from torchmemlint.flow.patterns import input_of, is_module, maker, nodes, number, only_reader, operands, sign
-from torchmemlint.flow.values import Value
+from torchmemlint.flow.values import Fact, Value
 
 from ._copies import shown
 
@@ -56,8 +56,13 @@ class UnfusedLoss(Rule):
         if made is None or only_reader(made) is not op or not _probabilities(made):
             return
         name = "log_softmax" if _named(made, "softmax", "Softmax") else "logsigmoid"
-        what = f"the probabilities are written out and saved only for their logarithm: `{name}` saves one tensor"
-        yield self.finding(event, op.node, what, fix=_fused(event, op, made, name))
+        recorded = fact(made.value) is not Fact.NO
+        what = (
+            f"the probabilities are written out{' and saved' * recorded} only for their logarithm: `{name}` "
+            f"{'saves' if recorded else 'makes'} one tensor"
+        )
+        severity = self.severity if recorded else Severity.HINT
+        yield self.finding(event, op.node, what, severity=severity, fix=_fused(event, op, made, name))
 
     def _shifted(self, event: OpClosed, op: Op, added: Op) -> Iterator[Finding]:
         """`torch.log(softmax(x) + 1e-8)`: the small number only guards against log(0)."""

@@ -85,12 +85,13 @@ class EmptyCacheMisused(Rule):
         later = [o for o in flow.named(*STEP, "call") if o.order > op.order]
         if not held or not later:
             return
+        heavy = [h for h in held if h.weight >= Weight.MODEL]
+        held = heavy or held  # beside these the rest is small, and less sure
         names = list(dict.fromkeys(f"`{h.path}`" for h in held))
         message = (
             f"the cache is emptied while {', '.join(names)} still hold{'' if len(names) > 1 else 's'} memory that "
             "nothing reads again: only unused blocks are given back, these are not"
         )
-        heavy = held[0].weight >= Weight.MODEL
         fix: Plan | None = retire(flow, [h.bind for h in held], op)
         related = tuple(("bound here", Place(h.bind.unit, h.bind.node)) for h in held[:4])
         severity = self.severity if heavy else Severity.HINT

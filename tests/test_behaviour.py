@@ -83,3 +83,51 @@ def train(path, loader, optimizer):
 def test_a_checkpoint_is_held_until_its_name_is_bound_anew(later: str, until: str) -> None:
     found = findings(RESUMED.format(later=later), Path("resumed.py"), ("TML602",))
     assert [until in d.message for d in found] == [True]
+
+
+A_NAME_OF_ITS_OWN = """\
+import torch
+from torch import nn
+
+
+def test_that_it_comes_back(path):
+    model = nn.Linear(3, 3)
+    torch.save(model, path)
+    model = torch.load(path, weights_only=False)
+    assert model(torch.ones(1, 3)).shape == (1, 3)
+
+
+if __name__ == "__main__":
+    model = nn.Linear(3, 3).cuda()
+    print(model(torch.ones(1, 3).cuda()))
+"""
+
+
+def test_a_local_module_is_not_where_the_global_one_is() -> None:
+    found = findings(A_NAME_OF_ITS_OWN, Path("own.py"), ("TML601",))
+    assert [d.severity for d in found if d.severity is not Severity.HINT] == []
+
+
+EMPTIED = """\
+import torch
+from torch import nn
+
+
+def train(net: nn.Linear, other: nn.Linear, loader, scorer):
+    optimizer = torch.optim.Adam(net.parameters())
+    for x, y in loader:
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(net(x), y).backward()
+        optimizer.step()
+    with torch.no_grad():
+        score = scorer.eval({"predicted": net(x)})["score"]
+    torch.cuda.empty_cache()
+    with torch.no_grad():
+        return [other(x).cpu() for x, _ in loader]
+"""
+
+
+def test_what_holds_a_model_is_named_and_not_what_may_hold_a_number() -> None:
+    (found,) = findings(EMPTIED, Path("emptied.py"), ("TML404",))
+    assert "`optimizer`" in found.message
+    assert "`score`" not in found.message

@@ -18,6 +18,18 @@ def train(model, optimizer, batches):
     return average.item(), smoothed.item(), total.item()
 
 
+def train_with_any_loss(model, optimizer, batches, criterion: nn.Module):
+    total = torch.zeros(1).squeeze_()
+    for x, y in batches:
+        loss = criterion(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        loss *= len(x)
+        total += loss
+    return total.item()
+
+
 if __name__ == "__main__":
     torch.manual_seed(0)
     net = nn.Linear(4, 2)

@@ -44,3 +44,15 @@ if __name__ == "__main__":
     Ema(net).update(net)
     print(mask_tokens(torch.ones(4).long(), 0), mixed(torch.ones(2, 2), [1, 0]), history(torch.ones(2)))
     print(before_inplace(torch.ones(2, requires_grad=True)))
+
+
+def while_others_write(trainer, module, data):
+    before = data.x.clone().cpu()
+    trainer.fit(module, data)
+    assert torch.all(data.x.cpu() > before)
+
+
+class Edges:
+    def __init__(self, row: torch.Tensor, col: torch.Tensor):
+        self.row = row.clone().cpu()
+        self.col = col.clone().cpu()

@@ -52,3 +52,29 @@ def scores(net: Net, loader):
         direct.append(F.cross_entropy(net(a), b, reduction="none"))
         direct.append(torch.logsumexp(net(a), dim=-1))
     print(torch.cat(kept).cpu().numpy(), torch.cat(direct).cpu().numpy())
+
+
+class Rating(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = Net()
+        self.out = nn.Linear(64, 1)
+
+    def forward(self, x):
+        return self.out(self.net(x).relu()).view(-1)
+
+
+@torch.no_grad()
+def ratings(rating: Rating, loader):
+    kept = []
+    for x, y in loader:
+        kept.append(rating(x.cuda()).clamp(0, 5))
+    print(torch.cat(kept).sub(3).abs().mean().item())
+
+
+@torch.no_grad()
+def errors(net, loader):
+    kept = []
+    for x, y in loader:
+        kept.append((net(x.cuda()).view(-1) - y.cuda()).abs())
+    print(torch.cat(kept).mean().item())

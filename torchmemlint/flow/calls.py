@@ -72,7 +72,7 @@ def method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: lis
     consumed = backward_call(f, node, func, base, args)
     if consumed is not None:
         return consumed
-    _witness(f, func, base)
+    _witness(f, func, base, args)
     if name in REGISTERS and not f.program.is_project_method(base, name) and base.kind is not Kind.TENSOR:
         return f.op(
             "register_hook",
@@ -108,9 +108,9 @@ def method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: lis
     return _unknown_method(f, node, func, base, args)
 
 
-def _witness(f: Frame, func: cst.Attribute, base: Value) -> None:
-    """A method's name proves the kind of an unknown receiver."""
-    if base.kind is not Kind.UNKNOWN:
+def _witness(f: Frame, func: cst.Attribute, base: Value, args: list[Argument]) -> None:
+    """A method's name proves the kind of an unknown receiver; an `eval` that is given something is no module's."""
+    if base.kind is not Kind.UNKNOWN or func.attr.value == "eval" and args:
         return
     receiver = _behind(func.value)
     path = dotted(receiver)

@@ -14,12 +14,14 @@ from torchmemlint.flow.flagged import by_default
 from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, closure, fact
 from torchmemlint.flow.keeping import holder_kind, outlives
 from torchmemlint.flow.lifetimes import applied_flow, callee_forwards
+from torchmemlint.flow.patterns import number
 from torchmemlint.flow.values import INTEGRAL, Fact, Kind, Value, known_members
 from torchmemlint.flow.weights import ALONG, REDUCING, ROWWISE
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
 
+FLATTENING = frozenset({"view", "reshape", "flatten", "squeeze"})
 NESTING = 4  # how deep tuples, dicts and calls are looked into
 COLLECTING = frozenset("append extend comprehension setitem update add put insert appendleft".split())
 ACCELERATORS = frozenset({"cuda", "device", "accelerator", "accelerate", "xpu", "mps", "local_rank", "gpu"})
@@ -149,17 +151,34 @@ def _pooled(flow: FunctionFlow, makers: Iterable[Op], depth: int = NESTING) -> b
     for op in closure(makers, _through):
         inner = applied_flow(flow, op) if op.name == "call" and depth and op.value.kind is Kind.TENSOR else None
         given = [maker for returned in inner.frame.returns for maker in returned.defs] if inner is not None else []
-        if _pools(op) or inner is not None and _pooled(inner, given, depth - 1):
+        if _pools(op) or inner is not None and _pooled(inner, given, depth - 1) or _ends_pooled(flow, op, depth):
             return True
     return False
+
+
+def _ends_pooled(flow: FunctionFlow, op: Op, depth: int) -> bool:
+    """Is it the last thing that a module of the project does, to leave dimensions out?"""
+    known = op.name == "module" and op.receiver is not None and depth
+    info = flow.program.method(op.receiver.name, "forward") if known and op.receiver is not None else None
+    inner = flow.program.flow(info) if info is not None else None
+    last = [maker for returned in inner.frame.returns for maker in returned.defs] if inner is not None else []
+    return inner is not None and any(_pools(maker) or _ends_pooled(inner, maker, depth - 1) for maker in last)
 
 
 def _pools(op: Op) -> bool:
     """Does it leave a vector or a number a row: a mean or sum over some of the dimensions, a distance, a loss?"""
     if op.value.scalar is Fact.YES:
         return False
+    if (op.callee or "").removeprefix("?.") in FLATTENING or op.name.removeprefix("torch.") in FLATTENING:
+        return _drops_dimensions(op)
     over = op.argument(1 if op.name.startswith("torch.linalg.") else 0, "dim")
     return op.name in ROWWISE or op.name in ALONG and over is not None and over.value.const != 0
+
+
+def _drops_dimensions(op: Op) -> bool:
+    """`y.view(-1)`, `y.squeeze(1)`: mostly of a column, one number a row."""
+    given = [number(a.node) for a in op.arguments]
+    return given == [-1] or not given or (op.callee or op.name).endswith(".squeeze")
 
 
 def _through(op: Op) -> list[Op]:

@@ -141,6 +141,8 @@ def _global(flow: FunctionFlow, path: str, depth: int) -> Fact | None:
     body = flow.program.project.body(index)
     if not flow.info.name or path not in index.globals or body is None:
         return None
+    if path not in flow.frame.shared and any(op.path == path for op in flow.named("bind")):
+        return None  # a name of its own
     level = flow.program.flow(body)
     if level is None:
         return None

@@ -207,9 +207,23 @@ def freed(value: Value) -> bool:
 
 
 def _freed(op: Op) -> bool:
-    """A display or a function keeps the graphs of its members; a backward call walks these, not what keeps them."""
-    members = [source for source in op.inputs if source.value.fact is not Fact.NO] if op.name in KEEPERS else []
-    return bool(op.freed) or (bool(members) and all(map(_freed, members)))
+    """A display or a function keeps the graphs of its members; a backward call walks these, not what keeps them. What
+    is scaled by a number after the backward saves nothing anew."""
+    if op.freed:
+        return True
+    passes = op.name in KEEPERS or op.name == "arith" and _scaled(op) and not op.carried
+    members = [source for source in op.inputs if source.value.fact is not Fact.NO] if passes else []
+    return bool(members) and all(map(_freed, members))
+
+
+def _scaled(op: Op) -> bool:
+    """Is a number added to the operand, or the operand multiplied or divided by one? It then need not be saved."""
+    operator = type(getattr(op.node, "operator", None)).__name__.removesuffix("Assign")
+    given = [value for value in (op.receiver, *(a.value for a in op.arguments)) if value is not None]
+    tensors = [value for value in given if value.kind is not Kind.HOST]
+    if len(given) != 2 or len(tensors) != 1:
+        return False
+    return operator in ("Add", "Subtract", "Multiply") or operator == "Divide" and given[0] is tensors[0]
 
 
 def origin(value: Value) -> Op | None:

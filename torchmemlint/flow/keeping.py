@@ -12,6 +12,7 @@ from torchmemlint.flow.cycles import carries, cuts
 from torchmemlint.flow.events import HolderClosed
 from torchmemlint.flow.graph import ARITHMETIC, Argument, Op, Sink, Store, closure, fact, freed, puts, sinks
 from torchmemlint.flow.handed import handed, runs_with_grad
+from torchmemlint.flow.leaves import is_leaf
 from torchmemlint.flow.slots import written
 from torchmemlint.flow.values import Fact, Kind, Value, known_members
 from torchmemlint.index.marks import COLLECTS, KEEPERS
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 STORING = frozenset({COLLECTS, KEEPERS})
 """Marks of functions that are looked at themselves: a call in such a one says what its callee keeps."""
-LEAVES = frozenset({"parameter", "torch.requires_grad_", "torch.tensor", "torch.zeros", "torch.ones", "torch.randn"})
 HANDING = frozenset({"item", "bind", "store", "comprehension"})
 LOCAL = frozenset(
     {"literal.list", "literal.dict", "literal.set", "comprehension", "?call", "read", "copy", "construct"}
@@ -44,21 +44,9 @@ def kept(flow: FunctionFlow, op: Op) -> Iterator[HolderClosed]:
 
 def _attached(flow: FunctionFlow, stores: Sequence[Store]) -> list[Store]:
     """The stores whose values may carry a graph; none where every caller has grad off when they are made."""
-    found = [s for s in stores if fact(s.value) is not Fact.NO and s.value.kind is not Kind.HOST and not _leaf(s.value)]
-    return [s for s in found if not s.value.defs or any(runs_with_grad(flow, op) for op in s.value.defs)]
-
-
-def _leaf(value: Value) -> bool:
-    """Is it a parameter or another leaf? It requires grad, but no operation is recorded behind it."""
-    return bool(value.defs) and all(_is_leaf(op) for op in value.defs)
-
-
-def _is_leaf(op: Op, depth: int = 3) -> bool:
-    """Is it a leaf, or a list or dict of leaves?"""
-    if op.name in ("literal.list", "literal.tuple", "literal.dict") and depth:
-        attached = [maker for maker in op.inputs if fact(maker.value) is Fact.YES]
-        return bool(attached) and all(_is_leaf(maker, depth - 1) for maker in attached)
-    return op.name in LEAVES
+    found = [s for s in stores if fact(s.value) is not Fact.NO and s.value.kind is not Kind.HOST]
+    found = [s for s in found if not s.value.defs or any(runs_with_grad(flow, op) for op in s.value.defs)]
+    return [s for s in found if not is_leaf(flow, s.value)]
 
 
 def whole_buffer(value: Value) -> Op | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
     from torchmemlint.flow.graph import Op
@@ -24,6 +26,12 @@ def in_test(flow: FunctionFlow) -> bool:
     family = [owner, *project.subclasses(owner)]
     by_unittest = any(not TEST_CASES.isdisjoint(project.external_bases(c)) for c in family)
     return by_unittest or (collected and owner.name.startswith("Test"))
+
+
+def only_asserted(op: Op) -> bool:
+    """Is the result read by `assert` statements alone, and perhaps returned?"""
+    asserted = [isinstance(user.statement, cst.Assert) for user in op.consumers if user.name != "return"]
+    return bool(asserted) and all(asserted)
 
 
 def in_demonstration(flow: FunctionFlow, op: Op) -> bool:

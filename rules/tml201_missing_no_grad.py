@@ -8,7 +8,7 @@ from torchmemlint.api import RUNS, Finding, Rule, Severity, on
 from torchmemlint.findings import Place
 from torchmemlint.fixes import Plan, add_decorator, spell
 from torchmemlint.flow.closing import dropped_context, given_in_eval
-from torchmemlint.flow.endings import dropped
+from torchmemlint.flow.endings import dropped, trains
 from torchmemlint.flow.events import ForwardClosed, FunctionClosed
 from torchmemlint.flow.flagged import left_out, skipped_in_turn
 from torchmemlint.flow.graph import Mode, Op, Sink, closure, downstream, fact, sinks
@@ -115,7 +115,7 @@ class MissingNoGrad(Rule):
             return None
         if flow.summary.backward and (not event.evaluation or dropped(flow, op)):
             return None  # training code: see TML203
-        if event.sinks & WANTED:
+        if event.sinks & WANTED or dropped(flow, op) and trains(flow, op):
             return None
         entered = flow.program.callers.entered(flow.info) if op.mode is Mode.ENTERED else Fact.YES
         if entered is Fact.NO:

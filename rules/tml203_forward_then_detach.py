@@ -45,10 +45,7 @@ class ForwardThenDetach(Rule):
     name = "forward-then-detach"
     severity = Severity.WARNING
     words = frozenset("detach data item cpu numpy tolist no_grad float print log append save_image backward".split())
-    needs = (
-        frozenset({RUNS_MODULES}),
-        frozenset("backward step zero_grad manual_backward scale autograd".split()),
-    )
+    needs = (frozenset({RUNS_MODULES}),)
     roles = RUNS
 
     @on(ForwardClosed)

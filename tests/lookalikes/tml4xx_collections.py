@@ -33,6 +33,15 @@ class Decoder(nn.Module):
         return torch.stack(logits, dim=1)
 
 
+def in_parts(model, x, parts):
+    return torch.cat([model(chunk) for chunk in x.chunk(parts)])
+
+
+@torch.no_grad()
+def whole(model, x, device):
+    return in_parts(model.to(device).eval(), x.to(device), 2).cpu().numpy()
+
+
 @torch.no_grad()
 def ensemble(models, x, device):
     outputs = []

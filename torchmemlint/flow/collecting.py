@@ -12,6 +12,7 @@ import libcst as cst
 from torchmemlint.flow.debugging import few
 from torchmemlint.flow.flagged import by_default
 from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, closure, fact
+from torchmemlint.flow.handed import runs_with_grad
 from torchmemlint.flow.keeping import holder_kind, outlives
 from torchmemlint.flow.lifetimes import applied_flow, callee_forwards
 from torchmemlint.flow.patterns import number
@@ -27,6 +28,7 @@ COLLECTING = frozenset("append extend comprehension setitem update add put inser
 ACCELERATORS = frozenset({"cuda", "device", "accelerator", "accelerate", "xpu", "mps", "local_rank", "gpu"})
 OUTPUTS = frozenset({"module", "torch.autograd.grad"})  # an output, or gradients as large as the parameters
 OVER = frozenset({Sink.HOST, Sink.LIBRARY})
+SPLITS = frozenset({"chunk", "split", "unbind", "tensor_split"})
 
 
 class End(Enum):
@@ -97,11 +99,18 @@ def stays(flow: FunctionFlow, value: Value, loops: tuple[int, ...] = (), depth: 
     or a tuple or dict of which a member is?"""
     if value.kind is Kind.CONTAINER and depth and _holds(flow, value, loops, depth - 1):
         return True
-    if value.kind in (Kind.HOST, Kind.MODULE, Kind.OPTIMIZER, Kind.FUNCTION) or fact(value) is not Fact.NO:
+    if value.kind in (Kind.HOST, Kind.MODULE, Kind.OPTIMIZER, Kind.FUNCTION) or not _without_graph(flow, value):
         return False
     if _small(value) or value.device == "cpu" or any(map(_reduces, value.defs)):
         return False
     return any(_inside(op, loops) and _forwards(flow, op) for op in closure(value.defs, _through))
+
+
+def _without_graph(flow: FunctionFlow, value: Value) -> bool:
+    """Has it no graph: here, or because every known caller has grad off?"""
+    if fact(value) is Fact.NO:
+        return True
+    return bool(value.defs) and not any(runs_with_grad(flow, op) for op in value.defs)
 
 
 def _holds(flow: FunctionFlow, value: Value, loops: tuple[int, ...], depth: int) -> bool:
@@ -208,8 +217,14 @@ def over_data(holder: Op | None, op: Op) -> bool:
     around = holder.loops if holder is not None else ()
     loops = set(op.loops[len(around) :])
     sources = closure(op.inputs, lambda o: o.inputs)
-    members = [o for o in sources if o.name in ("batch", "iter") and o.value.kind is not Kind.HOST]
+    members = [o for o in sources if o.name in ("batch", "iter") and o.value.kind is not Kind.HOST and not _piece(o)]
     return any(loops & set(o.loops[-1:]) and not _is_called(o) and not (around and _of_list(o)) for o in members)
+
+
+def _piece(member: Op) -> bool:
+    """Pieces of one tensor: what is collected of them is joined to what one forward of the whole would give."""
+    names = [maker.callee or "" if maker.name == "?call" else maker.name for maker in member.inputs]
+    return bool(names) and all(name.rpartition(".")[2] in SPLITS for name in names)
 
 
 def _of_list(member: Op) -> bool:

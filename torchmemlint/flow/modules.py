@@ -13,6 +13,12 @@ from torchmemlint.flow.values import HOST, Fact, Kind, Value, mapped, replace
 
 SELF = frozenset("to cuda cpu half float double bfloat16 eval train requires_grad_ share_memory type apply".split())
 RECURRENT = frozenset({"LSTM", "GRU", "RNN", "LSTMCell"})
+PASSES = frozenset(
+    "encode_image encode_text get_image_features get_text_features forward_features extract_features "
+    "encode_first_stage decode_first_stage".split()
+)
+"""Methods by which models of libraries run a part of their forward."""
+CODES = frozenset({"encode", "decode"})  # the same on a tensor, else perhaps of text
 PARAMETERS = frozenset({"parameters", "named_parameters", "modules", "named_modules", "children", "named_children"})
 
 
@@ -145,7 +151,15 @@ def method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: lis
             arguments=args,
             passes=False,
         ).value
+    if name in PASSES or name in CODES and any(map(_is_tensor, args)):
+        return _finish(f, node, base, args, _external_result(f, base, args))
     return None
+
+
+def _is_tensor(argument: Argument) -> bool:
+    value = argument.value
+    moved = bool(value.defs) and all(op.name.startswith("torch.") for op in value.defs)
+    return value.kind is Kind.TENSOR or value.kind is Kind.UNKNOWN and moved
 
 
 def _entries(f: Frame, node: cst.Call, name: str, base: Value) -> Value:

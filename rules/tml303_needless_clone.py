@@ -12,6 +12,7 @@ from torchmemlint.flow.devices import CHOSEN, CUDA, moved_to
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.graph import Op, closure, written
 from torchmemlint.flow.patterns import bare, maker, only_reader
+from torchmemlint.flow.tensors import dtype_of
 from torchmemlint.flow.values import Fact, Kind, Value
 
 from ._copies import read_in_passing, shown, without_call
@@ -89,7 +90,8 @@ class NeedlessClone(Rule):
         plan = _conversion(event, op, user)
         if plan is not None and (len(user.arguments) > 1 or any(a.name == "non_blocking" for a in user.arguments)):
             plan = plan.unsafe("a copy that does not block may read its source after the next statements")
-        sure = name in DTYPES or _computed(source) or _passing(event, op, user)
+        cast = name in DTYPES or name == "to" and dtype_of(user.arguments) is not None
+        sure = cast or _computed(source) or _passing(event, op, user)
         return self.finding(event, op.node, what, severity=self.severity if sure else Severity.HINT, fix=plan)
 
     def _copied_again(self, event: OpClosed, source: Value) -> Finding | None:

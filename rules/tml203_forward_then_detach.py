@@ -80,7 +80,8 @@ class ForwardThenDetach(Rule):
                 ("the forward", Place(forward.unit, forward.node)),
                 ("the graph is cut off here", Place(ends[0].unit, ends[0].node)),
             )
-            severity = Severity.HINT if at_once(call) or not call.loops and not flow.info.name else self.severity
+            once = not call.loops and not flow.info.name
+            severity = Severity.HINT if once or single_row(call) or at_once(call) else self.severity
             yield self.finding(event, call.node, message, severity=severity, related=related)
 
     @staticmethod

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import libcst as cst
 
 from torchmemlint import knowledge
-from torchmemlint.flow import expressions, externals, holders, modules, project_calls, tensors, threads
+from torchmemlint.flow import distributions, expressions, externals, holders, modules, project_calls, tensors, threads
 from torchmemlint.flow.backward import backward_call
 from torchmemlint.flow.contexts import apply_effect
 from torchmemlint.flow.dispatch import EXPRESSIONS, INVOKE, evaluate, invoke, unknown
@@ -105,7 +105,8 @@ def method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: lis
             if value.kind is Kind.UNKNOWN:
                 _use(f, path, "called")
         return unknown(f, node, args, value)
-    return _unknown_method(f, node, func, base, args)
+    told = distributions.method(f, node, name, base, args) if distributions.is_one(base.name) else None
+    return told if told is not None else _unknown_method(f, node, func, base, args)
 
 
 def _witness(f: Frame, func: cst.Attribute, base: Value, args: list[Argument]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import libcst as cst
 
 from torchmemlint import knowledge
-from torchmemlint.flow import backward, bindings, contexts, holders, modules, tensors, threads
+from torchmemlint.flow import backward, bindings, contexts, distributions, holders, modules, tensors, threads
 from torchmemlint.flow.dispatch import invoke, unknown
 from torchmemlint.flow.frame import Frame
 from torchmemlint.flow.graph import Argument, Sink
@@ -49,6 +49,8 @@ def call(f: Frame, node: cst.Call, callee: Value, args: Args) -> Value:
     handler = ROLES.get(knowledge.role(name) or "")
     if handler is not None:
         return handler(f, node, name, args)
+    if distributions.is_one(name):
+        return distributions.make(f, node, name, args)
     if name.startswith("torch.") and name.split(".")[1] in ("cuda", "distributed", "backends"):
         return f.op("torch." + name.split(".", 1)[1], node, UNKNOWN, arguments=args, passes=False, callee=name).value
     if name.partition(".")[0] in knowledge.libraries():

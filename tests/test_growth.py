@@ -89,6 +89,27 @@ def test_long_chains_and_large_circles_of_calls_cost_in_proportion(tmp_path: Pat
         assert number - none[name] <= 3 * 10 * (short[name] - none[name]) + 100, name
 
 
+def test_a_circle_that_is_deeper_than_questions_may_wait_costs_in_proportion(tmp_path: Path) -> None:
+    """Each class makes one of another, and its method calls that of the next: each question leads to all others."""
+    made = {}
+    for count in (40, 240):
+        classes = [
+            f"class C{i}(nn.Module):\n"
+            f"    def __init__(self, other):\n        self.other, self.layer = other, C{(i * 7 + 3) % count}(other)\n"
+            f"    def run(self, xs):\n        out = [self.other(x) for x in xs]\n"
+            f"        return C{(i + 1) % count}(self).run(out)\n"
+            for i in range(count)
+        ]
+        folder = tmp_path / str(count)
+        folder.mkdir()
+        (folder / "circle.py").write_text("import torch\nfrom torch import nn\n\n\n" + "\n".join(classes))
+        done: Counter[str] = Counter()
+        with counting(done):
+            checked(folder)
+        made[count] = done["_once"] / count
+    assert made[240] <= 3 * made[40]
+
+
 def test_neither_the_order_of_files_nor_jobs_change_findings(tmp_path: Path) -> None:
     synthetic.write(tmp_path, synthetic.Shape(modules=60, functions=3, depth=120, cycle=60))
     forwards = rows(checked(tmp_path), tmp_path)

@@ -80,12 +80,12 @@ def _load(shared: bytes | str) -> FileChecker:
     return checker
 
 
-CALM = 200_000, 20, 20  # thresholds of the collector
+CALM = 100_000, 5, 1  # thresholds of the collector; interpretations hold themselves in cycles, and go only by the last
 _collector = Borrowed(gc.get_threshold, lambda thresholds: gc.set_threshold(*thresholds), lambda _: CALM)
 
 
 def calm_gc() -> AbstractContextManager[None]:
-    """Few collections: trees make many objects and little garbage in cycles."""
+    """Few collections, as trees make many objects; each may look at all, so that what is no longer kept goes."""
     return _collector.taken()
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from torchmemlint.index.project import ProjectIndex
 
 CONTEXTS = 8  # a function with more possible callers is interpreted once, whatever they pass
-KEPT_FLOWS = 4000  # interpretations kept in memory
+KEPT_FLOWS = 2000  # interpretations kept in memory
 CONTEXTUAL = frozenset(
     {Kind.MODULE, Kind.INSTANCE, Kind.OPTIMIZER, Kind.SCALER, Kind.LOADER, Kind.FUNCTION, Kind.CLASS}
 )

@@ -3,7 +3,8 @@
 Answers ask for other answers. Where they ask in a circle, the circle (a strongly connected component, found as in
 Tarjan's algorithm) is run from its least key: a first round in which a question that is already being answered gives
 its `cut`, a second in which it gives the first round's answer. What was found on other ways into the circle is
-dropped, so the order of files and the number of processes change nothing."""
+dropped, so the order of files and the number of processes change nothing. (Of circles in which more than DEEPEST
+questions wait for each other this is not quite true: they are cut where it gets too deep.)"""
 
 from __future__ import annotations
 
@@ -36,8 +37,9 @@ class _Open:
 class _TooDeep(BaseException):
     """Unwinds a long chain of questions; the last is then answered first."""
 
-    def __init__(self, asked: _Open) -> None:
+    def __init__(self, asked: _Open, chain: set[Key]) -> None:
         self.asked = asked
+        self.chain = chain  # the keys that wait for it
 
 
 class Questions:
@@ -55,6 +57,8 @@ class Questions:
         self._earlier: dict[Key, Any] = {}
         self._rounds: dict[Key, int] = {}
         self._far: set[Key] = set()
+        self._above: list[set[Key]] = []  # the chains that wait for their far ends
+        self._circular = False  # has the far end of a chain led back into it?
         self.noting = False  # is what answers rest on noted?
         self._grounds: dict[Key, set[Key]] = {}
         self._noted: set[Key] = set()
@@ -77,9 +81,9 @@ class Questions:
             return cast("V", self._outermost(asked))
         if len(self._path) < DEEPEST:
             return cast("V", self._find(asked))
-        if key in self._far:
+        if key in self._far or self._circular:
             return cut
-        raise _TooDeep(asked)
+        raise _TooDeep(asked, {waits.key for waits in self._path})
 
     def note(self, key: Key) -> None:
         """What is being answered rests on this too: another question, a look-up."""
@@ -115,22 +119,28 @@ class Questions:
             self._path[-1].low = min(self._path[-1].low, known.place)
 
     def _outermost(self, asked: _Open) -> Any:
-        """Answer a question that none waits for; a chain that is too long is answered from its far end first."""
+        """Answer a question that none waits for; a chain that is too long is answered from its far end first. A circle
+        has no far end: one that is too long is cut where it gets too deep."""
         waiting = [asked]
         while True:
             try:
                 value = self._find(waiting[-1])
             except _TooDeep as deep:
+                self._above.append(deep.chain)
                 self._give_up()
                 self._far.add(deep.asked.key)
                 waiting.append(deep.asked)
                 continue
             except BaseException:
+                self._above.clear()
+                self._circular = False
                 self._give_up()
                 raise
+            self._circular = False
             waiting.pop()
             if not waiting:
                 return value
+            self._above.pop()
 
     def _give_up(self) -> None:
         """Forget what is half done: an error may come in the middle of a step, and must not change later answers."""
@@ -144,6 +154,7 @@ class Questions:
         self._stack.append(asked)
         self._open[asked.key] = asked
         self._path.append(asked)
+        self._circular = self._circular or any(asked.key in chain for chain in self._above)
         outer = self._noted
         if self.noting:
             self._noted = self._grounds.setdefault(asked.key, set())

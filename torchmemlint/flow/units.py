@@ -39,7 +39,7 @@ def own_parameters(params: cst.Parameters) -> tuple[cst.Param, ...]:
 
 
 PREFIX = b"if 1:\n"
-KEPT = 4000  # parsed slices kept in memory
+KEPT = 2000  # parsed slices kept in memory
 
 
 @dataclass(eq=False)

@@ -3,8 +3,8 @@
 Answers ask for other answers. Where they ask in a circle, the circle (a strongly connected component, found as in
 Tarjan's algorithm) is run from its least key: a first round in which a question that is already being answered gives
 its `cut`, a second in which it gives the first round's answer. What was found on other ways into the circle is
-dropped, so the order of files and the number of processes change nothing. (Of circles in which more than DEEPEST
-questions wait for each other this is not quite true: they are cut where it gets too deep.)"""
+dropped, so the order of files and the number of processes change nothing. (Of circles of more than WIDEST questions,
+or in which more than DEEPEST wait for each other, this is not quite true: they are cut where it gets too much.)"""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ Key = tuple[Any, ...]
 V = TypeVar("V")
 ROUNDS = 2
 DEEPEST = 250  # questions that wait for each other; a longer chain is answered from its far end
+WIDEST = 3_000  # questions of one circle: the first file that leads into it pays for all of them
 
 
 @dataclass(eq=False, slots=True)
@@ -79,6 +80,8 @@ class Questions:
         asked = _Open(key, answer, cut, bulky)
         if not self._path:
             return cast("V", self._outermost(asked))
+        if len(self._stack) > WIDEST:
+            return cut
         if len(self._path) < DEEPEST:
             return cast("V", self._find(asked))
         if key in self._far or self._circular:

@@ -19,7 +19,10 @@ from torchmemlint.flow.keeping import replaced, whole_buffer
 from torchmemlint.flow.patterns import alone
 from torchmemlint.flow.readback import goes_on, read_here
 from torchmemlint.flow.values import Fact, Kind, Value
+from torchmemlint.index.marks import GRAPHS, KEEPS
 
+ATTACHING = frozenset({GRAPHS, KEEPS, "backward", "requires_grad", "requires_grad_", "Parameter"})
+"""One of these is in every function whose values may carry a graph."""
 NEEDED = frozenset({Sink.BACKWARD})
 BUFFER = "the whole elementwise buffer of its loss, on whose storage the scalar lies, also when detached"
 TO_HOST = frozenset("host return torch.cpu torch.numpy torch.item torch.tolist torch.detach torch.to".split())

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from torchmemlint.api import RUNS, Finding, Rule, Severity, on
 from torchmemlint.flow.events import HolderClosed
-from torchmemlint.index.marks import COLLECTS, GRAPHS, KEEPERS, KEEPS
+from torchmemlint.index.marks import COLLECTS, KEEPERS
 
-from ._kept import verdicts
+from ._kept import ATTACHING, verdicts
 
 
 class GraphKeptInContainer(Rule):
@@ -38,7 +38,7 @@ class GraphKeptInContainer(Rule):
     name = "graph-kept-in-container"
     severity = Severity.ERROR
     words = frozenset({COLLECTS, KEEPERS})
-    needs = (frozenset({GRAPHS, KEEPS, "backward", "requires_grad", "requires_grad_", "Parameter"}),)
+    needs = (ATTACHING,)
     roles = RUNS
 
     @on(HolderClosed)

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from torchmemlint.api import RUNS, Finding, Rule, Severity, on
 from torchmemlint.flow.events import HolderClosed
-from torchmemlint.index.marks import ATTRIBUTE, GRAPHS, KEEPERS, KEEPS, TOTAL
+from torchmemlint.index.marks import ATTRIBUTE, KEEPERS, TOTAL
 
-from ._kept import verdicts
+from ._kept import ATTACHING, verdicts
 
 
 class GraphKeptInAccumulator(Rule):
@@ -35,7 +35,7 @@ class GraphKeptInAccumulator(Rule):
     name = "graph-kept-in-accumulator"
     severity = Severity.ERROR
     words = frozenset({ATTRIBUTE, KEEPERS, TOTAL})
-    needs = (frozenset({GRAPHS, KEEPS, "backward", "requires_grad", "requires_grad_", "Parameter"}),)
+    needs = (ATTACHING,)
     roles = RUNS
 
     @on(HolderClosed)

@@ -1,5 +1,5 @@
 """Pseudo-words that only the linked project tells: who keeps what others hand over, who is handed something live, which
-methods are a part of a forward. Functions are told apart by their names alone, so each is a superset."""
+methods are a part of a forward. Other objects' methods are told apart by their names alone."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Linked:
         once = not info.name and LOOPS not in info.marks  # what runs a single time collects nothing
         kept = _NONE if once or not self._hands_over(info) else frozenset({KEEPERS})
         given = _NONE if not fed else _GATHERED if GATHERS in info.marks else _KEPT
-        return given | kept | (frozenset({AIDS}) if (info.path, info.id) in self._aids else _NONE)
+        return given | kept | (frozenset({AIDS}) if _key(info) in self._aids else _NONE)
 
     def _keeping(self, keeping: Iterable[FunctionInfo]) -> frozenset[str]:
         """The functions that may keep their arguments, themselves or through others: names and ids."""
@@ -121,7 +121,7 @@ def _names(info: FunctionInfo, *kinds: str) -> frozenset[str]:
     return frozenset(mark.partition(" ")[2] for mark in info.marks if mark.startswith(kinds))
 
 
-def _aids(project: ProjectIndex) -> set[tuple[str, str]]:
+def _aids(project: ProjectIndex) -> set[str]:
     """Methods of modules that forwards call on other objects, or use of their own, directly or through others."""
     files = project.files.values()
     forwards = (info for file in files for info in file.functions.values() if info.name == "forward" and info.owner)
@@ -133,15 +133,15 @@ def _aids(project: ProjectIndex) -> set[tuple[str, str]]:
     }
     classes = [info for file in files for info in file.classes.values()]
     names = frozenset(name for info in classes for name in info.methods if not name.startswith("__"))
-    found: set[tuple[str, str]] = set()
+    found: set[str] = set()
     for owner in classes:
         if project.is_module_class(owner) is Fact.YES:
-            found |= {(owner.path, method) for name, method in owner.methods.items() if name in called}
+            found |= {f"{owner.path}|{method}" for name, method in owner.methods.items() if name in called}
             _follow(project, owner, names, found)
     return found
 
 
-def _follow(project: ProjectIndex, owner: ClassInfo, names: frozenset[str], found: set[tuple[str, str]]) -> None:
+def _follow(project: ProjectIndex, owner: ClassInfo, names: frozenset[str], found: set[str]) -> None:
     """Add what the forward of one class uses of its methods."""
     seen = {"forward"}
     todo = ["forward"]
@@ -150,7 +150,7 @@ def _follow(project: ProjectIndex, owner: ClassInfo, names: frozenset[str], foun
         if method is None:
             continue
         if method.name != "forward":
-            found.add((method.path, method.id))
+            found.add(_key(method))
         fresh = (method.words & names) - seen
         seen |= fresh
         todo += fresh

@@ -27,7 +27,8 @@ KEEPERS = "@keepers"
 """A function of the project that may keep what it is given (`KEEPS`) is handed a value of the caller's own. Known once
 files are linked."""
 AIDS = "@aids"
-"""A method of a module that is used by forwards alone: a part of them. Known once files are linked."""
+"""A method of a module that its own forward uses, or that some forward calls: a part of it. Known once files are
+linked."""
 CATCHES = "@catches"
 """An `except` block gives the exception a name."""
 CALLS = "@calls "

@@ -15,7 +15,7 @@ from torchmemlint.flow.graph import Mode, Op, Sink, closure, downstream, fact, s
 from torchmemlint.flow.patterns import alone
 from torchmemlint.flow.testcases import in_demonstration, in_test, only_asserted
 from torchmemlint.flow.values import Fact, Kind
-from torchmemlint.index.marks import LOOPS, RUNS_MODULES
+from torchmemlint.index.marks import BORROWS, LOOPS, RUNS_MODULES
 
 OUT_OF_SIGHT = frozenset({Sink.RETURNED, Sink.YIELDED, Sink.UNKNOWN_CALL, Sink.ATTRIBUTE, Sink.GLOBAL})
 WANTED = frozenset({Sink.BACKWARD, Sink.RETURNED, Sink.YIELDED, Sink.ATTRIBUTE, Sink.GLOBAL})
@@ -48,7 +48,7 @@ class MissingNoGrad(Rule):
     code = "TML201"
     name = "missing-no-grad"
     severity = Severity.WARNING
-    words = frozenset({RUNS_MODULES, "eval"})
+    words = frozenset({RUNS_MODULES, BORROWS, "eval"})
     needs = (
         frozenset(
             "eval item argmax cpu numpy tolist detach data max topk float int print norm mean sum save "

@@ -12,7 +12,7 @@ from torchmemlint.flow.events import ForwardClosed, FunctionClosed
 from torchmemlint.flow.graph import Op, fact
 from torchmemlint.flow.returning import unwalked_calls
 from torchmemlint.flow.values import Fact
-from torchmemlint.index.marks import RUNS_MODULES
+from torchmemlint.index.marks import GRAPHS, RUNS_MODULES
 
 
 class ForwardThenDetach(Rule):
@@ -45,7 +45,7 @@ class ForwardThenDetach(Rule):
     name = "forward-then-detach"
     severity = Severity.WARNING
     words = frozenset("detach data item cpu numpy tolist no_grad float print log append save_image backward".split())
-    needs = (frozenset({RUNS_MODULES}),)
+    needs = (frozenset({RUNS_MODULES, "backward", "manual_backward"}), frozenset({RUNS_MODULES, GRAPHS}))
     roles = RUNS
 
     @on(ForwardClosed)

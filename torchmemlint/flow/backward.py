@@ -68,8 +68,11 @@ def prove(op: Op) -> None:
 def grad(f: Frame, node: cst.Call, args: list[Argument]) -> Value:
     """`torch.autograd.grad(outputs, inputs, …)`: a backward whose results carry a graph only with create_graph."""
     op = walk(f, node, args[0].value, args) if args else None
-    creates = any(a.name == "create_graph" and a.value.const is not False for a in args)
+    asked = next((a.value for a in args if a.name == "create_graph"), HOST)
+    creates = any(a.name == "create_graph" for a in args) and asked.const is not False
     value = f.tensor([a.value for a in args[:2]]) if creates else Value(kind=Kind.TENSOR, graph=Fact.NO)
+    if asked.const is not True:  # by a flag
+        value = replace(value, graph=min(value.graph, Fact.MAYBE))
     inputs = [a.value for a in args[:2]] if creates else []
     result = f.op(
         "torch.autograd.grad",

@@ -48,9 +48,20 @@ def call(f: Frame, node: cst.Call) -> Value:
 def arguments(f: Frame, node: cst.Call) -> list[Argument]:
     """The evaluated arguments in order."""
     return [
-        Argument(a.keyword.value if a.keyword is not None else a.star or None, evaluate(f, a.value), a.value)
+        Argument(a.keyword.value if a.keyword is not None else a.star or None, _given(f, a.value), a.value)
         for a in node.args
     ]
+
+
+def _given(f: Frame, node: cst.BaseExpression) -> Value:
+    """An argument's value: a parameter that other uses prove to be a module is handed on as one."""
+    value = evaluate(f, node)
+    if value.kind is not Kind.UNKNOWN or not isinstance(node, cst.Name):
+        return value
+    if f.evidence.get(node.value) is not Kind.MODULE or any(op.name != "param" for op in value.defs):
+        return value
+    trainable = Fact.NO if node.value in f.frozen or _frozen(value) else Fact.YES
+    return replace(value, kind=Kind.MODULE, trainable=trainable, graph=Fact.NO, params=frozenset())
 
 
 def _unproven(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> Value:

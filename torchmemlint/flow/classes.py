@@ -164,6 +164,8 @@ class Classes:
         value = stores[0].value
         for store in stores[1:]:
             value = join(value, store.value)
+        if value.kind is Kind.UNKNOWN:  # a list at first, which becomes a module: what the attribute holds in the end
+            value = flow.frame.state.env.get(path, value)
         value = self._settled(method, value, stores)
         if value.kind is Kind.UNKNOWN and (
             Kind.MODULE in _proofs(flow, path, value) or flow.frame.uses.get(path) and self._is_called(method, name)
@@ -200,6 +202,8 @@ class Classes:
             members = [] if isinstance(value.elements, dict) else members_of(value)
             lasting = bool(members) and all(m.kind in (Kind.MODULE, Kind.INSTANCE) for m in members)
             value = replace(value, elements=tuple(members) if lasting else None)
+        elif value.kind is Kind.MODULE and any(op.stores for op in value.defs):  # `layers.append(Block())`
+            value = replace(value, elements=tuple(m for m in members_of(value) if m.kind is Kind.MODULE) or None)
         return replace(plain(value), graph=graph, params=frozenset(), const=None)
 
     def trainable(self, info: ClassInfo) -> Fact:

@@ -13,6 +13,7 @@ from torchmemlint.flow.graph import Mode, Op, Sink, fact
 from torchmemlint.flow.keeping import kept
 from torchmemlint.flow.lifetimes import applied_flow
 from torchmemlint.flow.patterns import alone
+from torchmemlint.flow.returning import borrowed
 from torchmemlint.flow.threads import unguarded
 from torchmemlint.flow.unrecorded import turned_into_numpy
 from torchmemlint.flow.values import Fact, Kind
@@ -53,10 +54,12 @@ def _forward(flow: FunctionFlow, op: Op) -> Iterator[ForwardClosed]:
         return
     if op.name == "module":
         recorded = op.receiver is not None and op.receiver.trainable is not Fact.NO
+        evaluation = _evaluates(flow, op, op.path)
     else:
-        recorded = _evaluated_by(flow, op)
+        evaluation = _evaluated_by(flow, op)
+        recorded = evaluation or not _frozen_at(flow, op) and borrowed(flow, op)
     if recorded and not turned_into_numpy(flow, op):
-        yield ForwardClosed(flow, op, op.name != "module" or _evaluates(flow, op, op.path))
+        yield ForwardClosed(flow, op, evaluation)
 
 
 def _evaluated_by(flow: FunctionFlow, call: Op) -> bool:

@@ -97,7 +97,8 @@ def _member(f: Frame, node: cst.Subscript, base: Value) -> Value:
 
 
 def _index(f: Frame, node: cst.Subscript, base: Value) -> Value:
-    """Basic indexing gives a view; a tensor or list index gathers into a fresh tensor."""
+    """Basic indexing gives a view; a tensor or list index gathers into a fresh tensor. `loss.data[0]` gave a number
+    before PyTorch 0.4, and nothing since."""
     arguments, gathers, unsure = [], False, False
     for element in node.slice:
         if isinstance(element.slice, cst.Slice):
@@ -111,6 +112,12 @@ def _index(f: Frame, node: cst.Subscript, base: Value) -> Value:
         arguments.append(Argument(None, value, element.slice.value))
         gathers = gathers or value.kind in (Kind.TENSOR, Kind.CONTAINER)
         unsure = unsure or value.kind is Kind.UNKNOWN  # an int, or a tensor of indices
+    if (
+        base.scalar is Fact.YES
+        and len(arguments) == len(node.slice) == 1
+        and isinstance(arguments[0].node, cst.Integer)
+    ):
+        return f.op("torch.item", node, HOST, receiver=base, receiver_node=node.value, passes=False).value
     first_only = len(node.slice) == 1 and base.layout is Layout.CONTIGUOUS
     layout = indexed_layout(node.slice, base.layout)
     if gathers or unsure:

@@ -151,10 +151,18 @@ def _leaks(flow: FunctionFlow, bind: Op) -> bool:
     """Is the graph of the bound value freed by no backward, and not TML203's business?"""
     if not flow.summary.backward or any(op.freed for op in bind.inputs):
         return False
-    if any(sinks(op) - {Sink.HOST} for op in bind.inputs):
+    if any(sinks(op) - {Sink.HOST} for op in bind.inputs) or any(_root_unseen(op) for op in flow.named("backward")):
         return False
     origins = [o for o in closure(bind.inputs, lambda o: o.inputs if o.passes else ()) if o.name == "module"]
     return bool(origins) and not any(o.freed for o in origins) and not any(dropped(flow, o) for o in origins)
+
+
+def _root_unseen(backward: Op) -> bool:
+    """Does a backward walk what an attribute holds, as a hook may have put it there? Its graph is not seen."""
+    ops = list(closure(backward.receiver.defs if backward.receiver is not None else (), lambda o: o.inputs))
+    return any(op.name == "load" and "." in (op.path or "") for op in ops) and not any(
+        op.name in FORWARDS for op in ops
+    )
 
 
 def _trains_in(flow: FunctionFlow, loops: tuple[int, ...]) -> bool:

@@ -7,7 +7,7 @@ import libcst as cst
 from torchmemlint.flow import project_calls, strides
 from torchmemlint.flow.frame import Frame, dotted
 from torchmemlint.flow.graph import Argument, Mode, Op
-from torchmemlint.flow.holders import module_in
+from torchmemlint.flow.holders import holders_of, module_in
 from torchmemlint.flow.types import is_property
 from torchmemlint.flow.values import HOST, Fact, Kind, Value, mapped, replace
 
@@ -20,6 +20,11 @@ PASSES = frozenset(
 """Methods by which models of libraries run a part of their forward."""
 CODES = frozenset({"encode", "decode"})  # the same on a tensor, else perhaps of text
 PARAMETERS = frozenset({"parameters", "named_parameters", "modules", "named_modules", "children", "named_children"})
+
+
+LISTS = (".ModuleList", ".Sequential", ".ModuleDict")
+ADDING = {"append": 0, "insert": 1, "add_module": 1, "extend": 0}
+"""The methods of torch's lists of modules that put one in, by the place of their argument."""
 
 
 def forward(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> Value:
@@ -118,6 +123,8 @@ def method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: lis
         return forward(f, node, base, args)
     if name in SELF:
         return _itself(f, node, func, base, args)
+    if name in ADDING and (base.name or "").endswith(LISTS):
+        return _add(f, node, func, base, args)
     if name in ("items", "values", "keys") and (base.name or "").endswith(".ModuleDict"):
         return _entries(f, node, name, base)
     if name in PARAMETERS:
@@ -154,6 +161,17 @@ def method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: lis
     if name in PASSES or name in CODES and any(map(_is_tensor, args)):
         return _finish(f, node, base, args, _external_result(f, base, args))
     return None
+
+
+def _add(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: list[Argument]) -> Value:
+    """`layers.append(Block())`: a list of modules, and what it holds from then on."""
+    name = func.attr.value
+    given = args[ADDING[name]] if ADDING[name] < len(args) else None
+    for holder in holders_of(f, func.value, base) if given is not None else ():
+        if given is not None:
+            how = "extend" if name == "extend" else "append"
+            f.store(holder, node, given.value, given.node, how, path=dotted(func.value))
+    return base
 
 
 def _is_tensor(argument: Argument) -> bool:

@@ -193,10 +193,18 @@ def owned(op: Op) -> Owned:
     if given is None:
         return Owned(op, frozenset(), False)
     sources = list(closure(given.value.defs, _behind, 300))
-    paths = {o.path for o in sources if o.name == "parameters" and o.path}
+    asked = [o for o in sources if o.name == "parameters"]
+    paths = {o.path for o in asked if o.path} | {path for o in asked for path in _held_modules(o)}
     opaque = any(o.name in ("?call", "call", "param") for o in sources) or not given.value.defs
     leaves = any(o.name.startswith("torch.") for o in sources)
     return Owned(op, frozenset(paths), (bool(paths) or leaves) and not opaque)
+
+
+def _held_modules(parameters: Op) -> set[str]:
+    """The names of the modules in a list of modules whose parameters are asked for."""
+    lists = [op for op in (parameters.receiver or Value()).defs if op.stores]
+    held = [maker for op in lists for store in op.stores for maker in store.value.defs]
+    return {use.path for maker in held for use in maker.uses if use.name == "bind" and use.path}
 
 
 def _behind(op: Op) -> list[Op]:
@@ -238,12 +246,20 @@ def _makes_gradients(flow: FunctionFlow) -> bool:
 def gradient_of(op: Op) -> str | None:
     """The path of the module over whose parameters' gradients an operation loops: `p.grad.zero_()`,
     `p.grad.data.zero_()`."""
-    sources = list(closure([op], lambda o: o.inputs if o.name != "parameters" else (), 40))
+    sources = list(closure(op.receiver.defs if op.receiver is not None else [], _same_gradient, 40))
     if not any(o.name == "torch.grad" or o.name == "load" and (o.path or "").endswith(".grad") for o in sources):
         return None
     owners = (o.path for o in sources if o.name == "parameters" and o.path)
     groups = (o.path for o in sources if o.path and o.path.endswith(GROUPS))
     return next(owners, None) or next((path.removesuffix(GROUPS) for path in groups), None)
+
+
+def _same_gradient(op: Op) -> list[Op]:
+    """What an operation only reaches into or views: a tensor made like the gradient is not the gradient."""
+    if op.name.startswith("torch."):
+        view = op.receiver is not None and (op.name == "torch.grad" or op.value.shares)
+        return list(op.receiver.defs) if op.receiver is not None and view else []
+    return [] if op.name in ("parameters", "?call") else op.inputs
 
 
 # -- optimizers themselves

@@ -30,6 +30,17 @@ def unwalked_calls(flow: FunctionFlow) -> Iterator[tuple[Op, list[Op], Op]]:
             yield call, ends, forward
 
 
+def borrowed(flow: FunctionFlow, call: Op) -> bool:
+    """Does a function that trains nothing call one that runs a forward for a training step elsewhere, and only cut off
+    what it returns?"""
+    if flow.summary.backward or call.depth or fact(call.value) is not Fact.YES or not dropped(flow, call):
+        return False
+    if (id(call.node), "module") in flow.frame.table or _returned_forward(flow, call) is None:
+        return False
+    inner = applied_flow(flow, call)
+    return inner is not None and Sink.BACKWARD in flow.program.callers.returned(inner)
+
+
 def _returned_forward(flow: FunctionFlow, call: Op) -> Op | None:
     """The first forward of a called function whose graph goes nowhere but into its result."""
     inner = applied_flow(flow, call)

@@ -10,9 +10,11 @@ from torchmemlint.flow.values import Fact
 from torchmemlint.index.marks import (
     AIDS,
     ATTRIBUTE,
+    BORROWS,
     CALLS,
     COLLECTS,
     GATHERS,
+    GRAPHS,
     HANDS,
     KEEPERS,
     KEEPS,
@@ -27,6 +29,7 @@ from torchmemlint.knowledge import container_method, tensor_method
 if TYPE_CHECKING:
     from torchmemlint.index.project import ProjectIndex
 
+BACKWARD = frozenset({"backward", "manual_backward"})
 CALLED_BY_CLASS = frozenset({"__init__", "__new__", "__post_init__", "__call__", "forward"})
 _KEPT = frozenset({ATTRIBUTE})
 _GATHERED = frozenset({ATTRIBUTE, COLLECTS, TOTAL})
@@ -45,6 +48,8 @@ class Linked:
         self._objects = {_class_name(project, info) for info in keeping if info.name in CALLED_BY_CLASS and info.owner}
         self._fed = self._given_live(functions)
         self._aids = _aids(project)
+        training = [info for info in functions if not info.words.isdisjoint(BACKWARD)]
+        self._lent = frozenset(name for info in training for name in _helpers(info))
 
     def marks(self, info: FunctionInfo) -> frozenset[str]:
         """What is added to a function's own."""
@@ -52,7 +57,9 @@ class Linked:
         once = not info.name and LOOPS not in info.marks  # what runs a single time collects nothing
         kept = _NONE if once or not self._hands_over(info) else frozenset({KEEPERS})
         given = _NONE if not fed else _GATHERED if GATHERS in info.marks else _KEPT
-        return given | kept | (frozenset({AIDS}) if _key(info) in self._aids else _NONE)
+        lent = GRAPHS in info.marks and info.words.isdisjoint(BACKWARD) and not self._lent.isdisjoint(_helpers(info))
+        borrows = frozenset({BORROWS}) if lent else _NONE
+        return given | kept | borrows | (frozenset({AIDS}) if _key(info) in self._aids else _NONE)
 
     def _keeping(self, keeping: Iterable[FunctionInfo]) -> frozenset[str]:
         """The functions that may keep their arguments, themselves or through others: names and ids."""
@@ -119,6 +126,12 @@ def _key(info: FunctionInfo) -> str:
 def _names(info: FunctionInfo, *kinds: str) -> frozenset[str]:
     """The names behind marks of these kinds."""
     return frozenset(mark.partition(" ")[2] for mark in info.marks if mark.startswith(kinds))
+
+
+def _helpers(info: FunctionInfo) -> Iterable[str]:
+    """The names of what it calls, of whatever object, without those that tensors and containers have."""
+    names = (name.removeprefix(".") for name in _names(info, CALLS, HANDS))
+    return [name for name in names if not (tensor_method(name) or container_method(name))]
 
 
 def _aids(project: ProjectIndex) -> set[str]:

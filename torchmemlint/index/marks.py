@@ -29,6 +29,8 @@ files are linked."""
 AIDS = "@aids"
 """A method of a module that its own forward uses, or that some forward calls: a part of it. Known once files are
 linked."""
+BORROWS = "@borrows"
+"""It runs no backward and calls, by its name, what a function that runs one calls too. Known once files are linked."""
 CATCHES = "@catches"
 """An `except` block gives the exception a name."""
 CALLS = "@calls "

@@ -15,7 +15,7 @@ from torchmemlint.flow.collecting import mixed
 from torchmemlint.flow.events import HolderClosed
 from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.graph import Op, Sink, Store, closure, fact, freed, origin
-from torchmemlint.flow.keeping import replaced, whole_buffer
+from torchmemlint.flow.keeping import replaced, returned_besides, whole_buffer
 from torchmemlint.flow.patterns import alone
 from torchmemlint.flow.readback import goes_on, read_here
 from torchmemlint.flow.values import Fact, Kind, Value
@@ -67,7 +67,10 @@ def verdicts(event: HolderClosed) -> Iterator[Verdict]:
         if _handed_to_backward_elsewhere(store):
             continue
         if fact(store.value) is Fact.YES:
-            severity, what = cost(store.value)
+            walked = event.kind == "attribute" and store.how == "assign" and returned_besides(event.function, store)
+            severity, what = cost(store.value, walked=walked)
+            if walked and store.value.scalar is not Fact.YES:
+                severity = Severity.WARNING
             handed_on = event.sinks & HANDED_ON and not event.function.summary.backward
             needed = handed_on or goes_on(event.function, store, store.op.path or event.name)
             fix = None if needed else mend(store, safe=visible, moved=_may_move(event, store, visible))
@@ -90,9 +93,10 @@ def _handed_to_backward_elsewhere(store: Store) -> bool:
     return store.value.kind in (Kind.MODULE, Kind.OPTIMIZER)
 
 
-def cost(value: Value) -> tuple[Severity, str]:
-    """Severity and the bytes that keeping `value` holds, by what is known of its backward and its size."""
-    walked = freed(value)
+def cost(value: Value, *, walked: bool = False) -> tuple[Severity, str]:
+    """Severity and the bytes that keeping `value` holds, by what is known of its backward, which a caller may run
+    (`walked`), and its size."""
+    walked = walked or freed(value)
     if walked and whole_buffer(value) is not None:
         return Severity.WARNING, BUFFER
     if value.scalar is Fact.YES and (walked or _scalars_alone(value) and _forward_is_freed(value)):

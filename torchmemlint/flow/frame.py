@@ -11,7 +11,7 @@ import libcst as cst
 
 from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, link, proven
 from torchmemlint.flow.units import dotted, own_parameters
-from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, join, replace
+from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, join, known_members, mapped, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -177,7 +177,7 @@ class Frame:
         **facts: Any,
     ) -> Op:
         """Record that `value` goes into `holder`; the graph flows on to whatever reads the holder."""
-        value = self._filled(value)
+        value = self.filled(value)
         op = self.op("store", node, value, inputs=[value], **facts)
         if all(s.op is not op for s in holder.stores):
             holder.stores.append(Store(op, value, value_node, how, nested))
@@ -189,12 +189,17 @@ class Frame:
             op.uses.append(holder)
         return op
 
-    def _filled(self, value: Value) -> Value:
-        """A container of this function with the graphs of what was put into it since it was made."""
-        if not _put_in(value):
+    def filled(self, value: Value) -> Value:
+        """A container of this function, or a display of some, with the graphs of what was put into it since it was
+        made."""
+        if value.kind is not Kind.CONTAINER:
             return value
-        graph, params = self.derived([value])
-        return replace(value, graph=graph, params=params)
+        inner = mapped(value, self.filled)
+        grown = [new for old, new in zip(known_members(value), known_members(inner)) if new is not old]
+        if not grown and not _put_in(value):
+            return value
+        graph, params = self.derived([*grown, value] if _put_in(value) else grown)
+        return replace(inner, graph=graph.either(value.graph), params=params | value.params)
 
     # -- environment --------------------------------------------------------------------------------------------
 

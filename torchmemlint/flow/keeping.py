@@ -89,7 +89,7 @@ def _holder(flow: FunctionFlow, holder: Op) -> Iterator[HolderClosed]:
     kind = holder_kind(flow, holder) if stores else None
     stores = [s for s in stores if (kind != "container" or _grows(holder, s)) and not carries(holder, s)]
     if kind == "attribute":
-        stores = [s for s in stores if not _cut_first(holder, s)]
+        stores = [s for s in stores if not _cut_first(holder, s) and not _overwritten(holder, s)]
     if (
         kind is None
         or not stores
@@ -109,7 +109,7 @@ def _holder(flow: FunctionFlow, holder: Op) -> Iterator[HolderClosed]:
     if not stores:
         return
     if kind == "container" and not _escapes(holder):
-        stores = [s for s in stores if not _returned_besides(flow, s)]
+        stores = [s for s in stores if not returned_besides(flow, s)]
     if not stores:
         return
     name = holder.path or stores[0].op.path or _bound_name(holder)
@@ -126,6 +126,15 @@ def _cut_first(holder: Op, store: Store) -> bool:
     return any(cuts(holder, s) for s in first)
 
 
+def _overwritten(holder: Op, store: Store) -> bool:
+    """Does the call always put something else into the attribute before it ends?"""
+    depth = len(store.op.branches)
+    later = (s.op for s in holder.stores if s.how == store.how == "assign" and s.op.order > store.op.order)
+    return any(
+        op.loops == store.op.loops and op.branches == store.op.branches[: min(len(op.branches), depth)] for op in later
+    )
+
+
 def _buffered(flow: FunctionFlow, store: Store, kind: str) -> bool:
     """Does a scalar that is kept hold the whole elementwise buffer of its loss?"""
     return whole_buffer(store.value) is not None and not (kind == "attribute" and _walked_elsewhere(flow, store))
@@ -136,7 +145,7 @@ def _escapes(holder: Op) -> bool:
     return bool(sinks(holder) & {Sink.RETURNED, Sink.YIELDED, Sink.ATTRIBUTE, Sink.GLOBAL, Sink.UNKNOWN_CALL})
 
 
-def _returned_besides(flow: FunctionFlow, store: Store) -> bool:
+def returned_besides(flow: FunctionFlow, store: Store) -> bool:
     """Does the value's graph live on anyway: is what is computed from it returned towards a backward? A list that dies
     with the call adds nothing then."""
     own = set(store.value.defs)
@@ -194,13 +203,25 @@ def outlives(holder: Op, store: Store) -> bool:
 def _grows(holder: Op, store: Store) -> bool:
     """Does each iteration put in a graph of its own? Parts of a result made before the loop share that one's graph, and
     under one key the next replaces what this one put in."""
-    if not outlives(holder, store) or freed(store.value) and replaced(store):
+    if not outlives(holder, store) or freed(store.value) and replaced(store) or _one_pass(holder, store):
         return False
     if not store.value.defs or fact(store.value) is not Fact.YES:
         return True
     loop = store.op.loops[len(holder.loops)]
     made = closure(store.value.defs, lambda o: o.inputs if o.passes else ())
     return any(loop in o.loops and not _hands_on(o) for o in made)
+
+
+def _one_pass(holder: Op, store: Store) -> bool:
+    """Are the values the outputs of layer after layer, each fed to the next? They share the graph of the last."""
+    around = store.op.loops[: len(holder.loops) + 1]
+    return any(
+        op.name == "module"
+        and op.carried
+        and op.receiver is not None
+        and any(o.name == "iter" and o.value.kind is Kind.MODULE and o.loops == around for o in op.receiver.defs)
+        for op in store.value.defs
+    )
 
 
 def replaced(store: Store) -> bool:

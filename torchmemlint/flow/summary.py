@@ -89,7 +89,7 @@ def summarise(f: Frame, entry: Mode, parameters: list[Op]) -> Summary:
         any(op.name == "backward" for op in f.ops),
         frozenset(i for i, name in enumerate(names) if name in f.unsettled),
         split,
-        _flags(f, parameters) if split else (),
+        _flags(f, parameters) if split or _of_two_forms(f.returns) else (),
     )
 
 
@@ -106,6 +106,12 @@ def _differ(values: Sequence[Value]) -> bool:
         return True
     members = [known_members(v) for v in values]
     return len({len(m) for m in members}) == 1 and any(map(_differ, zip(*members)))
+
+
+def _of_two_forms(returned: Sequence[Value]) -> bool:
+    """Does the function return tuples of different lengths, or a tuple here and something else there?"""
+    lengths = {len(v.elements) if isinstance(v.elements, tuple) else 0 for v in returned if v.kind is not Kind.HOST}
+    return len(lengths) > 1
 
 
 def _is_cut(value: Value) -> bool:
@@ -134,9 +140,9 @@ def _result(f: Frame, info: FunctionInfo) -> Value:
         value = Value(kind=Kind.CONTAINER, graph=value.graph, params=value.params, elements=(plain(value),))
     elif f.returns:
         returned = [v for v in f.returns if v is not HOST] or f.returns  # what comes back, not the way out without it
-        value = _proven(returned[0])
+        value = _proven(f.filled(returned[0]))
         for other in returned[1:]:
-            value = join(value, _proven(other))
+            value = join(value, _proven(f.filled(other)))
     else:
         value = HOST
     declared = f.program.annotation(f.unit.index, info.returns)

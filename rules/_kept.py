@@ -18,7 +18,7 @@ from torchmemlint.flow.graph import Op, Sink, Store, closure, fact, freed, origi
 from torchmemlint.flow.keeping import replaced, returned_besides, whole_buffer
 from torchmemlint.flow.patterns import alone
 from torchmemlint.flow.readback import goes_on, read_here
-from torchmemlint.flow.values import Fact, Kind, Value
+from torchmemlint.flow.values import Fact, Kind, Value, known_members
 from torchmemlint.index.marks import GRAPHS, KEEPS
 
 ATTACHING = frozenset({GRAPHS, KEEPS, "backward", "requires_grad", "requires_grad_", "Parameter"})
@@ -103,9 +103,19 @@ def cost(value: Value, *, walked: bool = False) -> tuple[Severity, str]:
         return Severity.HINT, "the nodes of its graph in host memory; its backward has freed the activations"
     if not walked:
         return Severity.ERROR, OWN if _forward_is_freed(value) else "every activation of its forward pass"
-    if value.scalar is Fact.NO or value.scalar is Fact.MAYBE and _compared(value):
+    if value.scalar is Fact.NO or value.scalar is Fact.MAYBE and (_compared(value) or _holds_output(value)):
         return Severity.WARNING, "its own bytes on the device; its backward has freed the activations"
     return Severity.HINT, "its own bytes and the nodes of its graph; its backward has freed the activations"
+
+
+def _holds_output(value: Value) -> bool:
+    """Is one of the known members of a tuple or dict a tensor of more than one element, with the graph?"""
+    for member in known_members(value):
+        if fact(member) is Fact.YES and (member.scalar is Fact.NO or _holds_output(member)):
+            return True
+        if (fact(member) is not Fact.NO or member.params) and member.scalar is Fact.MAYBE and _compared(member):
+            return True
+    return False
 
 
 def _compared(value: Value) -> bool:

@@ -21,7 +21,8 @@ class HookNeverRemoved(Rule):
     is never freed, not even by Python's cyclic collector, since the cycle passes through C++.
 
     ## Known limits
-    Handles that are kept anywhere are taken as removed some time. Registrations behind a condition are hints.
+    Handles that are kept are taken as removed some time, unless they are kept on an object of which a loop makes one
+    after the other and which nothing asks to remove them. Registrations behind a condition are hints.
 
     ## Fix safety
     No fix is offered: where the handle has to be removed depends on the program.
@@ -39,7 +40,9 @@ class HookNeverRemoved(Rule):
     def check(self, event: OpClosed) -> Iterator[Finding]:
         """One finding a registration."""
         op = event.op
-        again = hooks.repeated(event.function, op) if hooks.lasting(event.function, op) and hooks.dropped(op) else None
+        dropped = hooks.dropped(op)
+        lost = hooks.lasting(event.function, op) and (dropped or hooks.left_behind(event.function, op))
+        again = hooks.repeated(event.function, op) if lost else None
         if again is None:
             return
         when = "in each iteration" if again == "loop" else "in each call"
@@ -48,7 +51,7 @@ class HookNeverRemoved(Rule):
             f"one more hook on `{shown}` {when}, and none is ever removed: all of them run in every later "
             "forward and hold what they reference"
         )
-        severity = Severity.HINT if op.branches else Severity.ERROR
+        severity = Severity.HINT if op.branches else Severity.ERROR if dropped else Severity.WARNING
         yield self.finding(event, op.node, message, severity=severity)
 
     @on(FunctionClosed)

@@ -16,8 +16,8 @@ class RetainGraphUnneeded(Rule):
     ## What it does
     Reports `retain_graph=True` where no second backward or `autograd.grad` call walks a part of the same graph, and
     `create_graph=True` where the gradients' own graph never reaches a backward. Hints: graphs that are retained in the
-    last iteration of a loop too, of which only a part is walked again, and `backward(create_graph=True)`, whose
-    gradients and parameters reference each other.
+    last iteration of a loop too, of which only a part is walked again, or only what a parameter may bring, and
+    `backward(create_graph=True)`, whose gradients and parameters reference each other.
 
     ## Why it costs memory
     Backward frees what the forward saved as it goes. With `retain_graph=True` all of it stays until the loss is bound
@@ -43,6 +43,8 @@ class RetainGraphUnneeded(Rule):
         "until `{root}` is bound anew",
         Again.NOT_LAST: "the graph is retained after the last of the losses too: it stays through the next forward, "
         "until the losses are bound anew",
+        Again.GIVEN: "nothing in sight walks the graph of `{root}` again: unless what is handed in has one, its saved "
+        "tensors stay through the next forward for nothing",
         Again.PARTLY: "the whole graph of `{root}` is retained although only a part of it is walked again",
     }
     CYCLE = (

@@ -2,11 +2,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchmemlint import knowledge
 from torchmemlint.api import RUNS, Finding, Rule, Severity, on
 from torchmemlint.fixes import Plan, call_method
 from torchmemlint.flow.collecting import Collected, End, collected, collected_by_callee, mixed
+from torchmemlint.flow.epochs import returned_for_epoch
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.index.marks import COLLECTS, GRAPHS, KEEPERS
+from torchmemlint.index.model import FileIndex, FunctionInfo
 
 
 class OutputsKeptOnDevice(Rule):
@@ -15,7 +18,8 @@ class OutputsKeptOnDevice(Rule):
     ## What it does
     Reports lists, dicts and attributes that take in a forward's result once an iteration under `no_grad`, where it is
     neither moved to the CPU nor reduced to numbers or labels: predictions, features, probability maps of a metric,
-    samples of every step of which the last one is used, or all only where an argument asks for them.
+    samples of every step of which the last one is used, or all only where an argument asks for them. Also what a method
+    returns that a framework runs once a batch and keeps for the end of the epoch.
 
     ## Why it costs memory
     Without a graph each output still keeps its own bytes. The collection grows by one output an iteration up to the
@@ -39,6 +43,12 @@ class OutputsKeptOnDevice(Rule):
     needs = (frozenset({GRAPHS}),)
     roles = RUNS
 
+    @classmethod
+    def matters(cls, info: FunctionInfo, file: FileIndex, words: frozenset[str], hints: bool = True) -> bool:
+        """Also methods whose results a framework keeps until the end of the epoch."""
+        end = knowledge.epoch_ends().get(info.name)
+        return (end is not None and end in file.words) or super().matters(info, file, words, hints)
+
     @on(OpClosed, "literal.list", "literal.dict", "literal.set", "comprehension", "load", "?call", "construct")
     def check(self, event: OpClosed) -> Iterator[Finding]:
         """One finding a store."""
@@ -51,6 +61,19 @@ class OutputsKeptOnDevice(Rule):
         """One finding a call that stores."""
         for found in collected_by_callee(event.function, event.op):
             yield self._told(event, found)
+
+    @on(OpClosed, "return")
+    def check_return(self, event: OpClosed) -> Iterator[Finding]:
+        """What a framework keeps until the end of the epoch."""
+        found = list(returned_for_epoch(event.function, event.op))
+        for ends, severity in (({End.LAST}, self.severity), ({End.HOST}, self.severity), (set(End), Severity.HINT)):
+            names = [f"`{name}`" for name, end, _ in found if end in ends]
+            if names:
+                keep = " and ".join(names) + (" is" if len(names) == 1 else " are") + " kept on the device"
+                reads = ", which never reads it" if ends == {End.LAST} else ""
+                message = f"{keep} for each batch of the epoch, until `{found[0][2].name}`{reads}"
+                yield self.finding(event, event.op.node, message, severity=severity)
+                return
 
     def _told(self, event: OpClosed, found: Collected) -> Finding:
         message = f"`{found.name}` keeps a forward's output on the device from every iteration"

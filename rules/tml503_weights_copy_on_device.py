@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.fixes import Plan, expression_text, replace
 from torchmemlint.flow.backups import kept_backup
-from torchmemlint.flow.checkpoints import WeightsCopy, fate, only_saved, snapshot, weights_copy
+from torchmemlint.flow.copies import WeightsCopy, fate, only_saved, snapshot, weights_copy
 from torchmemlint.flow.devices import CALLER_DEPTH, on_accelerator
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.values import Fact
@@ -61,11 +61,12 @@ class WeightsCopyOnDevice(Rule):
         end = fate(event.op)
         if end in ("used", "host", "transient", "handed") or made.whole and not snapshot(event.function, event.op):
             return
-        there = on_accelerator(event.function, made.module, made.path, event.op.order)
+        flow, order = (event.function, event.op.order) if made.site is None else (made.site.flow, made.site.op.order)
+        there = on_accelerator(flow, made.module, made.path, order)
         if there is Fact.NO:
             return
         if there is Fact.YES:  # sure where the function itself moves the model or feeds it from the device
-            there = on_accelerator(event.function, made.module, made.path, event.op.order, CALLER_DEPTH)
+            there = Fact.MAYBE if made.site else on_accelerator(flow, made.module, made.path, order, CALLER_DEPTH)
         yield self._found(event, made, end, there)
 
     def _backup(self, event: OpClosed) -> Iterator[Finding]:
@@ -94,7 +95,7 @@ class WeightsCopyOnDevice(Rule):
 
     @staticmethod
     def _fix(event: OpClosed, made: WeightsCopy) -> Plan | None:
-        if event.op.name != "copy" or made.whole or not event.op.arguments:
+        if event.op.name != "copy" or made.whole or made.site is not None or not event.op.arguments:
             return None
         argument = event.op.arguments[0].node
         text = expression_text(event.function.unit, argument)

@@ -234,7 +234,7 @@ def test_tables_are_read_without_importing_torch_and_fast() -> None:
 def installed() -> Any:
     """The installed torch, of the release that the tables hold for; else the test is skipped."""
     torch = pytest.importorskip("torch")
-    if torch.__version__.partition("+")[0] != tables._data("tensor_members.json")["torch"]:
+    if torch.__version__.partition("+")[0] != tables.data("tensor_members.json")["torch"]:
         pytest.skip("the tables hold for another torch")
     return torch
 

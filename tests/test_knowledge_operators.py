@@ -17,7 +17,7 @@ from torchmemlint.knowledge import canonical, generate, operator, tables  # noqa
 from torchmemlint.knowledge.toml import read_toml  # noqa: E402
 
 same_release = pytest.mark.skipif(
-    tables._data("tensor_members.json")["torch"] != generate.release(), reason="the tables hold for another torch"
+    tables.data("tensor_members.json")["torch"] != generate.release(), reason="the tables hold for another torch"
 )
 pytestmark = [same_release, pytest.mark.filterwarnings("ignore"), pytest.mark.xdist_group("operators")]
 
@@ -204,7 +204,7 @@ def test_types_and_modules_of_the_torch_namespace_are_no_operators() -> None:
         found = getattr(torch, name, None)
         return found is None or (callable(found) and not isinstance(found, (type, torch.dtype)))
 
-    table = tables._data("ops.json")
+    table = tables.data("ops.json")
     others = {n for n in table if "." not in n and not is_function(n)}
     assert others == set(read_toml(generate.HERE / "synonyms.toml")["not_functions"]["names"])
 

@@ -197,12 +197,16 @@ def _frozen(value: Value) -> bool:
     return any(op.name == "torch.requires_grad_" and op.value.graph is Fact.NO for op in made)
 
 
+LISTING = frozenset({"items", "keys", "values"})
+
+
 def _opaque(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: list[Argument]) -> Value:
     """A method of an object of which nothing is known; of a parameter a caller may tell."""
     if isinstance(func.value, cst.Name) and any(op.name == "param" for op in base.defs):
         f.unsettled.add(func.value.value)
     graph, params = f.derived([base, *(a.value for a in args)])
-    sunk = [] if func.attr.value in tensors.AMBIGUOUS else [Sink.UNKNOWN_CALL]  # arrays and tensors compute, no more
+    reads = func.attr.value in tensors.AMBIGUOUS or func.attr.value in LISTING and not args
+    sunk = [] if reads else [Sink.UNKNOWN_CALL]  # arrays and tensors compute, mappings list what they hold, no more
     value = HOST if func.attr.value in SHAPES else threads.method(f, node, func.attr.value, base, args)
     op = f.op(
         "?call",

@@ -10,7 +10,7 @@ from torchmemlint import knowledge
 from torchmemlint.flow.graph import Op, Store
 from torchmemlint.flow.holders import members_of
 from torchmemlint.flow.summary import plain
-from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, join, replace
+from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, join, known_members, mapped, replace
 from torchmemlint.index.constructors import CONSTANT, PARAMETER
 from torchmemlint.index.marks import CALLS, HANDS
 from torchmemlint.index.model import ClassInfo, FileIndex, FunctionInfo
@@ -29,6 +29,8 @@ TARGETS = re.compile(rb"\.(\w+)(?=" + ASSIGNED + rb")")
 EMPTIED = re.compile(rb"\.(\w+)\b(?=[^\n]{0,200}\bNone\b)")
 USED_AS_MODULES = re.compile(rb"\b(\w+)\.(\w+)\.(?:" + "|".join(sorted(MODULE_METHODS)).encode() + rb")\(")
 LAYERS = re.compile(rb"\bnn\.([A-Z]\w*)\(")
+LASTING = frozenset({Kind.MODULE, Kind.INSTANCE, Kind.OPTIMIZER})
+"""What stays what it is in a list or dict while methods come and go."""
 ASSIGNING_METHODS = 6  # methods looked through for the assignment of an attribute
 
 
@@ -166,6 +168,8 @@ class Classes:
             value = join(value, store.value)
         if value.kind is Kind.UNKNOWN:  # a list at first, which becomes a module: what the attribute holds in the end
             value = flow.frame.state.env.get(path, value)
+        elif method.name == "__init__" and isinstance(value.elements, dict):  # and what is put under its keys since
+            value = replace(flow.frame.state.env.get(path, value), defs=value.defs)
         value = self._settled(method, value, stores)
         if value.kind is Kind.UNKNOWN and (
             Kind.MODULE in _proofs(flow, path, value) or flow.frame.uses.get(path) and self._is_called(method, name)
@@ -173,7 +177,15 @@ class Classes:
             value = replace(value, kind=Kind.MODULE, trainable=Fact.YES)
         if path in flow.frame.frozen:
             value = replace(value, trainable=Fact.NO)
+        elif isinstance(value.elements, dict) and self._may_freeze(method, name):
+            value = mapped(value, _perhaps_frozen)
         return self._outside(value)
+
+    def _may_freeze(self, method: FunctionInfo, name: str) -> bool:
+        """Does a method of the class that names the attribute perhaps freeze what is in it?"""
+        owner = self.program.project.owner(method)
+        methods = self.program.project.methods_naming(owner, name) if owner is not None else [method]
+        return any(map(self.program.project.may_freeze, methods))
 
     def _is_called(self, method: FunctionInfo, name: str) -> bool:
         """Does a method of the class call what the attribute holds? With one use that optimizers have as well, as
@@ -199,9 +211,10 @@ class Classes:
         """The value as another method meets it: its parameters are not that method's, its members may have changed."""
         graph = Fact.MAYBE if value.params else value.graph
         if value.kind is Kind.CONTAINER:
-            members = [] if isinstance(value.elements, dict) else members_of(value)
-            lasting = bool(members) and all(m.kind in (Kind.MODULE, Kind.INSTANCE) for m in members)
-            value = replace(value, elements=tuple(members) if lasting else None)
+            members = known_members(value) if isinstance(value.elements, dict) else members_of(value)
+            lasting = bool(members) and all(m.kind in LASTING for m in members)
+            known = value.elements if isinstance(value.elements, dict) else tuple(members)
+            value = replace(value, elements=known if lasting else None)
         elif value.kind is Kind.MODULE and any(op.stores for op in value.defs):  # `layers.append(Block())`
             value = replace(value, elements=tuple(m for m in members_of(value) if m.kind is Kind.MODULE) or None)
         return replace(plain(value), graph=graph, params=frozenset(), const=None)
@@ -276,6 +289,8 @@ class Classes:
         body = self.program.project.body(index)
         flow = self.program.flow(body) if body is not None else None
         value = flow.frame.state.env.get(name) if flow is not None else None
+        if value is not None and isinstance(value.elements, dict) and body and self.program.project.may_freeze(body):
+            value = mapped(value, _perhaps_frozen)
         return self._outside(value) if value is not None else UNKNOWN
 
 
@@ -283,6 +298,10 @@ def _proofs(flow: FunctionFlow, path: str, value: Value) -> set[Kind]:
     """The kinds that uses of the attribute, or of the parameter that is stored in it, prove."""
     names = [path] + [op.path or "" for op in value.defs if op.name == "param"]
     return {kind for name in names if (kind := flow.frame.evidence.get(name)) is not None}
+
+
+def _perhaps_frozen(member: Value) -> Value:
+    return replace(member, trainable=min(member.trainable, Fact.MAYBE))
 
 
 def _is_parameter(op: Op) -> bool:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchmemlint.flow.batches import per_batch
+from torchmemlint.flow.classes import loads
 from torchmemlint.flow.debugging import few
 from torchmemlint.flow.flagged import by_default
 from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, closure, fact
@@ -21,6 +23,7 @@ from torchmemlint.flow.weights import ALONG, REDUCING, ROWWISE
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
+    from torchmemlint.flow.summary import Kept
 
 FLATTENING = frozenset({"view", "reshape", "flatten", "squeeze"})
 NESTING = 4  # how deep tuples, dicts and calls are looked into
@@ -28,6 +31,7 @@ COLLECTING = frozenset("append extend comprehension setitem update add put inser
 ACCELERATORS = frozenset({"cuda", "device", "accelerator", "accelerate", "xpu", "mps", "local_rank", "gpu"})
 OUTPUTS = frozenset({"module", "torch.autograd.grad"})  # an output, or gradients as large as the parameters
 OVER = frozenset({Sink.HOST, Sink.LIBRARY})
+SIZES = frozenset({"keys", "size", "dim", "numel"})
 SPLITS = frozenset({"chunk", "split", "unbind", "tensor_split"})
 
 
@@ -60,8 +64,9 @@ def collected(flow: FunctionFlow, holder: Op) -> Iterator[Collected]:
     kind = holder_kind(flow, holder)
     if kind not in ("container", "attribute", "global") or not accelerated(flow):
         return
+    batch = kind == "attribute" and per_batch(flow)
     for store in holder.stores:
-        lasting = outlives(holder, store) if kind == "container" else bool(store.op.loops)
+        lasting = outlives(holder, store) if kind == "container" else bool(store.op.loops) or batch
         if store.how not in COLLECTING or not lasting or written_out(flow, holder, store.op):
             continue
         around = store.op.loops[: len(holder.loops) + 1]
@@ -71,12 +76,13 @@ def collected(flow: FunctionFlow, holder: Op) -> Iterator[Collected]:
             doubtful = not surely or store.op.branches != holder.branches
             sure = store.value.kind is Kind.TENSOR
             pooled = surely and _pooled(flow, store.value.defs)
-            yield Collected(store.op, store.value_node, name, over_data(holder, store.op), end, doubtful, sure, pooled)
+            data = over_data(holder, store.op) or batch and not store.op.loops
+            yield Collected(store.op, store.value_node, name, data, end, doubtful, sure, pooled)
 
 
 def _computed(store: Store) -> bool:
     """Is it a tensor that a call without grad gives, of whatever size?"""
-    return store.op.mode is Mode.OFF and store.value.kind is Kind.TENSOR and not _small(store.value)
+    return store.op.mode is Mode.OFF and store.value.kind is Kind.TENSOR and not small(store.value)
 
 
 def collected_by_callee(flow: FunctionFlow, call: Op) -> Iterator[Collected]:
@@ -85,13 +91,24 @@ def collected_by_callee(flow: FunctionFlow, call: Op) -> Iterator[Collected]:
         fresh = holder is not None and bool(holder.value.defs) and all(d.loops == call.loops for d in holder.value.defs)
         if kept.how in COLLECTING and call.loops and accelerated(flow) and not fresh:
             for argument in arguments:
-                if stays(flow, argument.value, call.loops[:1]):
-                    yield Collected(call, None, _where(flow, kept.path, holder), over_data(None, call), End.UNKNOWN)
+                if stays(flow, argument.value, call.loops[:1]) and not _moved_there(flow, call, kept):
+                    end = _end_on_object(flow, kept.path, kept.place.unit.source.path)
+                    pooled = _pooled(flow, argument.value.defs)
+                    where = _where(flow, kept.path, holder)
+                    yield Collected(call, None, where, over_data(None, call), end, pooled=pooled)
+
+
+def _moved_there(flow: FunctionFlow, call: Op, kept: Kept) -> bool:
+    """Does the called function move what it stores to the CPU, or make it small?"""
+    inner = applied_flow(flow, call)
+    stores = [s for op in inner.ops for s in op.stores if s.op.node is kept.place.node] if inner is not None else []
+    values = [s.value for s in stores]
+    return any(v.device == "cpu" or v.kind is Kind.HOST or small(v) or any(map(reduces, v.defs)) for v in values)
 
 
 def accelerated(flow: FunctionFlow) -> bool:
-    """Does the file know of an accelerator at all?"""
-    return flow.program.project.names_any(flow.unit.index, ACCELERATORS)
+    """Does the file know of an accelerator at all, or leave it to a framework?"""
+    return flow.program.project.names_any(flow.unit.index, ACCELERATORS) or per_batch(flow)
 
 
 def stays(flow: FunctionFlow, value: Value, loops: tuple[int, ...] = (), depth: int = NESTING) -> bool:
@@ -101,9 +118,9 @@ def stays(flow: FunctionFlow, value: Value, loops: tuple[int, ...] = (), depth: 
         return True
     if value.kind in (Kind.HOST, Kind.MODULE, Kind.OPTIMIZER, Kind.FUNCTION) or not _without_graph(flow, value):
         return False
-    if _small(value) or value.device == "cpu" or any(map(_reduces, value.defs)):
+    if small(value) or value.device == "cpu" or any(map(reduces, value.defs)):
         return False
-    return any(_inside(op, loops) and _forwards(flow, op) for op in closure(value.defs, _through))
+    return any(_inside(op, loops) and _forwards(flow, op) for op in closure(value.defs, through))
 
 
 def _without_graph(flow: FunctionFlow, value: Value) -> bool:
@@ -146,9 +163,9 @@ def _returns_output(flow: FunctionFlow, call: Op, depth: int = NESTING) -> bool:
     """Does a function of the project return what a forward in it gave, at full size or averaged over some dimension?"""
     inner = applied_flow(flow, call) if depth else None
     for returned in inner.frame.returns if inner is not None else ():
-        if not _small(returned) and returned.device != "cpu" and inner is not None:
-            makers = list(closure(returned.defs, _through))
-            if not any(map(_reduces, returned.defs)) and any(
+        if not small(returned) and returned.device != "cpu" and inner is not None:
+            makers = list(closure(returned.defs, through))
+            if not any(map(reduces, returned.defs)) and any(
                 op.name in OUTPUTS or op.name == "call" and _returns_output(inner, op, depth - 1) for op in makers
             ):
                 return True
@@ -157,7 +174,7 @@ def _returns_output(flow: FunctionFlow, call: Op, depth: int = NESTING) -> bool:
 
 def _pooled(flow: FunctionFlow, makers: Iterable[Op], depth: int = NESTING) -> bool:
     """Is it averaged on the way, here or in a function that gives it: perhaps down to one number a row?"""
-    for op in closure(makers, _through):
+    for op in closure(makers, through):
         inner = applied_flow(flow, op) if op.name == "call" and depth and op.value.kind is Kind.TENSOR else None
         given = [maker for returned in inner.frame.returns for maker in returned.defs] if inner is not None else []
         if _pools(op) or inner is not None and _pooled(inner, given, depth - 1) or _ends_pooled(flow, op, depth):
@@ -190,16 +207,16 @@ def _drops_dimensions(op: Op) -> bool:
     return given == [-1] or not given or (op.callee or op.name).endswith(".squeeze")
 
 
-def _through(op: Op) -> list[Op]:
+def through(op: Op) -> list[Op]:
     """The operands, unless the operation moves its result to the CPU, makes it small, or is out of sight."""
     if op.name == "?call" and not (op.callee or "").startswith("?."):
         return []
-    return [] if op.value.device == "cpu" or op.value.kind is Kind.HOST or _reduces(op) else op.inputs
+    return [] if op.value.device == "cpu" or op.value.kind is Kind.HOST or reduces(op) else op.inputs
 
 
-def _reduces(op: Op) -> bool:
+def reduces(op: Op) -> bool:
     reduces = op.name in REDUCING and not _pools(op)
-    return reduces or op.name == "compare" or _small(op.value) or _is_loss(op)
+    return reduces or op.name == "compare" or small(op.value) or _is_loss(op)
 
 
 def _is_loss(op: Op) -> bool:
@@ -208,7 +225,7 @@ def _is_loss(op: Op) -> bool:
     return any(u.name == "backward" for maker in (op, *(op.inputs if detached else ())) for u in maker.uses)
 
 
-def _small(value: Value) -> bool:
+def small(value: Value) -> bool:
     return value.scalar is Fact.YES or value.dtype in INTEGRAL
 
 
@@ -216,9 +233,22 @@ def over_data(holder: Op | None, op: Op) -> bool:
     """Does a loop between holder and store run over a loader or an iterable, and not over a range?"""
     around = holder.loops if holder is not None else ()
     loops = set(op.loops[len(around) :])
-    sources = closure(op.inputs, lambda o: o.inputs)
+    given = (maker for a in op.arguments for maker in a.value.defs)  # of a call, where what it returns has none of them
+    sources = closure([*op.inputs, *given], lambda o: o.inputs)
     members = [o for o in sources if o.name in ("batch", "iter") and o.value.kind is not Kind.HOST and not _piece(o)]
-    return any(loops & set(o.loops[-1:]) and not _is_called(o) and not (around and _of_list(o)) for o in members)
+    return any(_gives(o, op, loops) and not _is_called(o) and not (around and _of_list(o)) for o in members)
+
+
+def _gives(member: Op, op: Op, loops: set[int]) -> bool:
+    """Is it what one of the loops runs over, alone or as `enumerate` and `zip` give it?"""
+    if loops.intersection(member.loops[-1:]):
+        return True
+    paired = member.name == "iter" and not isinstance(member.node, cst.Subscript)
+    return (
+        paired
+        and member.loops == op.loops[: len(member.loops)]
+        and not loops.isdisjoint(op.loops[len(member.loops) :][:1])
+    )
 
 
 def _piece(member: Op) -> bool:
@@ -266,15 +296,33 @@ def _end(flow: FunctionFlow, holder: Op) -> End:
         return End.LAST
     if by_default(flow, readers) is not None:
         return End.ASKED
-    return _becomes(flow, readers, 3) if holder.name != "load" else End.UNKNOWN
+    if holder.name != "load":
+        return becomes(flow, readers, 3)
+    return _end_on_object(flow, holder.path or "", flow.info.path) if "." in (holder.path or "") else End.UNKNOWN
 
 
-def _becomes(flow: FunctionFlow, readers: Iterable[Op], depth: int) -> End:
+def _end_on_object(flow: FunctionFlow, path: str, file: str) -> End:
+    """The same of a collection in an attribute, by all functions of the project that name the attribute."""
+    attribute = path.rpartition(".")[2]
+    readers: list[Op] = []
+    ends = set()
+    for info in flow.program.project.mentions(attribute, file):
+        inner = flow.program.flow(info)
+        found = [u for load in loads(inner, attribute) for u in _readers(load)] if inner is not None else []
+        readers += found
+        if inner is None or found:
+            ends.add(becomes(inner, found, 3) if inner is not None else End.UNKNOWN)
+    if readers and all(map(_takes_last, readers)):
+        return End.LAST
+    return ends.pop() if len(ends) == 1 else End.UNKNOWN
+
+
+def becomes(flow: FunctionFlow, readers: Iterable[Op], depth: int) -> End:
     """Where the members go, callers included as far as they are all known."""
-    reached = list(closure(readers, lambda o: o.uses if o.value.device != "cpu" and not o.sunk & OVER else ()))
+    reached = list(closure(readers, lambda o: o.uses if o.value.device != "cpu" and not _over(o) else ()))
     if any(o.name in ("torch.matmul", "module") for o in reached):
         return End.DEVICE
-    sunk = {sink for o in reached for sink in o.sunk}
+    sunk = {sink for o in reached for sink in o.sunk if not _over(o)}
     if sunk - OVER - {Sink.RETURNED}:
         return End.UNKNOWN
     if Sink.RETURNED not in sunk:
@@ -282,8 +330,13 @@ def _becomes(flow: FunctionFlow, readers: Iterable[Op], depth: int) -> End:
     sites = flow.program.callers.sites(flow.info)
     if not depth or not sites.complete:
         return End.UNKNOWN
-    ends = {_becomes(site.flow, site.op.uses, depth - 1) for site in sites.calls}
+    ends = {becomes(site.flow, site.op.uses, depth - 1) for site in sites.calls}
     return ends.pop() if len(ends) == 1 else End.UNKNOWN
+
+
+def _over(op: Op) -> bool:
+    """Does nothing of the members go on from here: only numbers, keys or sizes?"""
+    return bool(op.sunk & OVER) or op.name == "?call" and (op.callee or "").rpartition(".")[2] in SIZES
 
 
 def mixed(flow: FunctionFlow, holder: Op) -> bool:

@@ -315,6 +315,15 @@ def _parameter(f: Frame, node: cst.Call, args: Args) -> Value:
     return f.op("parameter", node, value, arguments=args, passes=False, callee="torch.nn.Parameter").value
 
 
+def _namespace(f: Frame, node: cst.Call, args: Args) -> Value:
+    """types.SimpleNamespace(name=value): an object with these attributes."""
+    graph, params = f.derived([a.value for a in args])
+    known = {a.name: a.value for a in args if a.name and not a.name.startswith("*")}
+    elements = known if len(known) == len(args) else None
+    value = Value(kind=Kind.CONTAINER, graph=graph, params=params, elements=elements, name="types.SimpleNamespace")
+    return f.op("literal.dict", node, value, arguments=args).value
+
+
 def _setattr(f: Frame, node: cst.Call, args: Args) -> Value:
     """setattr(obj, "name", value) is an assignment."""
     if len(args) == 3 and isinstance(args[1].value.const, str) and args[1].value.const.isidentifier():
@@ -335,12 +344,17 @@ def _functional_call(f: Frame, node: cst.Call, args: Args) -> Value:
         return UNKNOWN
     module = args[0].value
     known = module if module.kind is Kind.MODULE else replace(module, kind=Kind.MODULE, trainable=Fact.YES)
+    weights = holders.members_of(args[1].value) if len(args) > 1 else []
+    if weights and all(w.defs and all(op.name in ("torch.detach", "torch.data") for op in w.defs) for w in weights):
+        known = replace(known, trainable=Fact.NO)
     return modules.forward(f, node, known, args[1:])
 
 
 SPECIAL: dict[str, Callable[[Frame, cst.Call, Args], Value]] = {
     "torch.autograd.Variable": _variable,
     "setattr": _setattr,
+    "types.SimpleNamespace": _namespace,
+    "argparse.Namespace": _namespace,
     "type": _type,
     "torch.func.functional_call": _functional_call,
     "torch.nn.utils.stateless.functional_call": _functional_call,

@@ -34,6 +34,7 @@ REGISTERS = {
 OPERATIONS = ("register_hook", "torch.register_hook", "torch.register_post_accumulate_grad_hook")
 HANDLING = frozenset({"bind", "store", "literal.list", "literal.tuple", "literal.dict", "comprehension", "del"})
 STEPS = frozenset("forward __call__ training_step validation_step test_step predict_step train_step".split())
+READING = frozenset({"bind", "call", "module", "load", "argument"})
 SELECTING = frozenset("iter item read load parameters literal.list literal.tuple literal.dict torch.getitem".split())
 
 
@@ -130,6 +131,41 @@ def _held(user: Op) -> bool:
     return outer or bool(user.sunk & {Sink.ATTRIBUTE, Sink.GLOBAL})
 
 
+def left_behind(flow: FunctionFlow, op: Op) -> bool:
+    """Is the handle kept only on an object of which a loop makes one after the other, and which nothing tells to remove
+    it?"""
+    owner = flow.program.project.owner(flow.info) if flow.info.name == "__init__" else None
+    if owner is None or not flow.info.parameters:
+        return False
+    kept = {u.path or "" for u in closure(op.uses, lambda o: o.uses if o.name in HANDLING else ()) if u.path}
+    own = {path.partition(".")[2] for path in kept if path.startswith(f"{flow.info.parameters[0].name}.")}
+    methods = flow.program.project.methods(owner)
+    removers = {m.name for m in methods if "remove" in m.words}
+    others = [m for m in methods if m.name not in removers]
+    if not own or any(name.startswith("__") for name in removers) or any(m.words & removers for m in others):
+        return False
+    made = list(_made(flow, 3))
+    return bool(made) and all(op.loops and _forgotten(op, removers | own) for op in made)
+
+
+def _made(flow: FunctionFlow, depth: int) -> Iterator[Op]:
+    """Where objects are made with this constructor: its own class's, and those that call it for their base."""
+    for site in flow.program.callers.sites(flow.info).calls:
+        if site.op.name == "construct":
+            yield site.op
+        elif depth and site.flow.info.name == "__init__":
+            yield from _made(site.flow, depth - 1)
+
+
+def _forgotten(made: Op, ends: set[str]) -> bool:
+    """Is the object neither kept, nor handed on, nor asked for one of these?"""
+    for user in closure([made], lambda o: o.uses if o is made or o.name == "bind" else ()):
+        asked = (user.callee or user.path or "").rpartition(".")[2]
+        if user is not made and (asked in ends or user.sunk or user.name not in READING):
+            return False
+    return True
+
+
 def repeated(flow: FunctionFlow, op: Op) -> str | None:
     """Is a hook registered again and again on one and the same object: "loop", "call", or None?"""
     if _steps(flow, set(op.loops) - _fresh_loops(_roots(op), op.loops)):
@@ -139,7 +175,8 @@ def repeated(flow: FunctionFlow, op: Op) -> str | None:
     owner = flow.program.project.owner(flow.info)
     if flow.info.name in STEPS and owner is not None and flow.program.project.is_module_class(owner) is Fact.YES:
         return "call"
-    return "call" if _called_again(flow, op, 2) else None
+    names = frozenset(root.path or "" for root in _roots(op) if root.name == "param")
+    return "call" if _called_again(flow, names, 2) else None
 
 
 def _roots(op: Op) -> list[Op]:
@@ -177,8 +214,7 @@ def _made_here(op: Op) -> bool:
     return not any(root.name in ("param", "load") for root in _roots(op))
 
 
-def _called_again(flow: FunctionFlow, op: Op, depth: int) -> bool:
-    names = {root.path for root in _roots(op) if root.name == "param"}
+def _called_again(flow: FunctionFlow, names: frozenset[str], depth: int) -> bool:
     positions = [i for i, p in enumerate(flow.info.parameters) if p.name in names]
     for site in flow.program.callers.sites(flow.info).calls:
         bound = flow.program.callers.bound(flow.info, site.op)
@@ -187,7 +223,8 @@ def _called_again(flow: FunctionFlow, op: Op, depth: int) -> bool:
         if _steps(site.flow, set(site.op.loops) - _fresh_loops(makers, site.op.loops)):
             return True
         own = bool(makers) and all(maker.name in SELECTING | {"param"} for maker in makers)
-        if depth and own and not site.op.loops and _called_again(site.flow, site.op, depth - 1):
+        given_on = frozenset(maker.path or "" for maker in makers if maker.name == "param")
+        if depth and own and not site.op.loops and _called_again(site.flow, given_on, depth - 1):
             return True
     return False
 

@@ -246,8 +246,9 @@ def _hands_on(op: Op) -> bool:
 def _is_bound(holder: Op) -> bool:
     """Does a name or an object hold it, or is it used up in the expression that makes it?"""
     return any(
-        user.name in ("bind", "return") or user.name == "store" and not puts(user, "extend") for user in holder.uses
-    )  # `rows.extend(…)` stores the members one by one and uses up the list itself
+        user.name in ("bind", "return") or user.name == "store" and not (puts(user, "extend") or puts(user, "append"))
+        for user in holder.uses
+    )  # `rows.extend(…)` stores the members one by one and uses up the list itself; of `rows.append(…)` `rows` tells
 
 
 def _bound_name(holder: Op) -> str:

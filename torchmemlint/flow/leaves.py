@@ -11,7 +11,8 @@ from torchmemlint.flow.values import Fact, Value
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
 
-LEAVES = frozenset({"parameter", "torch.requires_grad_", "torch.tensor", "torch.zeros", "torch.ones", "torch.randn"})
+FACTORIES = "tensor zeros ones full empty randn rand zeros_like ones_like full_like empty_like randn_like rand_like"
+LEAVES = frozenset({"parameter", "torch.requires_grad_"} | {f"torch.{name}" for name in FACTORIES.split()})
 DISPLAYS = frozenset({"literal.list", "literal.tuple", "literal.dict", "comprehension"})
 DEPTH = 3  # calls and displays that are looked into
 

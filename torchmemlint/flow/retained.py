@@ -10,7 +10,8 @@ import libcst as cst
 
 from torchmemlint.flow.entering import entering, entries
 from torchmemlint.flow.graph import Op, Sink, closure, downstream, fact, sinks
-from torchmemlint.flow.values import Fact, Kind
+from torchmemlint.flow.leaves import is_leaf
+from torchmemlint.flow.values import Fact, Kind, replace
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
@@ -29,6 +30,7 @@ class Again(Enum):
     NOT_LAST = "in all iterations but the last"
     PARTLY = "only a part of it"
     YES = "yes"
+    GIVEN = "only if what comes in as a parameter has a graph"
     UNSEEN = "perhaps, by code out of sight"
 
 
@@ -58,7 +60,7 @@ def _operands(op: Op) -> list[Op]:
 
 def again(flow: FunctionFlow, op: Op) -> Again:
     """Who needs the graph that the backward call `op` keeps?"""
-    mine = walked(op)
+    mine = {o for o in walked(op) if not is_leaf(flow, replace(o.value, defs=(o,)))}
     shared = set().union(*(mine & _reached(other) for other in _others(flow, op)), set())
     if shared:
         forwards = {o for o in mine if o.name == "module"}
@@ -67,9 +69,13 @@ def again(flow: FunctionFlow, op: Op) -> Again:
         return Again.NOT_LAST
     if not mine or _comes_round(mine, op):
         return Again.YES
-    if any(entering(flow, value) is not Fact.NO for value in entries(mine)) or _leaves(flow, op, mine):
+    if _leaves(flow, op, mine):
         return Again.UNSEEN
-    return Again.NEVER
+    unsure = [(value, known) for value in entries(mine) if (known := entering(flow, value)) is not Fact.NO]
+    if not unsure:
+        return Again.NEVER
+    plain = all(known is Fact.MAYBE and all(d.name == "param" for d in value.defs) for value, known in unsure)
+    return Again.GIVEN if plain and op.loops else Again.UNSEEN
 
 
 def _others(flow: FunctionFlow, op: Op) -> list[Op]:

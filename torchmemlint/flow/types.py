@@ -19,6 +19,7 @@ CONTAINERS = frozenset(
 )
 PROPERTIES = frozenset({"property", "cached_property", "setter"})
 OPTIONAL = re.compile(r"^(?:typing\.)?Optional\[(.*)\]$")
+LISTED = re.compile(r"^(?:typing\.)?(?:[Ll]ist|Sequence|Iterable|[Tt]uple)\[([^\[\],]+)(?:, *\.\.\.)?\]$")
 ROLES = {"optimizer": Kind.OPTIMIZER, "scaler": Kind.SCALER, "loader": Kind.LOADER, "scheduler": Kind.OPTIMIZER}
 
 
@@ -37,8 +38,15 @@ def annotation_value(program: Program, index: FileIndex, text: str | None) -> Va
     if text in TENSOR_TYPES:
         return Value(kind=Kind.TENSOR)
     if text.partition("[")[0] in CONTAINERS:
-        return Value(kind=Kind.CONTAINER)
+        return Value(kind=Kind.CONTAINER, elements=_members(program, index, text))
     return _named(program, index, text) if text.replace(".", "").replace("_", "").isalnum() else UNKNOWN
+
+
+def _members(program: Program, index: FileIndex, text: str) -> tuple[Value, ...] | None:
+    """What each member of a list or tuple is, where it is a module."""
+    match = LISTED.match(text)
+    member = annotation_value(program, index, match.group(1)) if match else UNKNOWN
+    return (member,) if member.kind is Kind.MODULE else None
 
 
 def _named(program: Program, index: FileIndex, text: str) -> Value:

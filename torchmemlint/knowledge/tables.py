@@ -75,7 +75,8 @@ class ContainerFact:
 
 
 @cache
-def _data(file: str) -> dict[str, Any]:
+def data(file: str) -> dict[str, Any]:
+    """What a file of this folder holds."""
     path = HERE / file
     if path.suffix == ".json":
         return dict(json.loads(path.read_text(encoding="utf-8")))
@@ -85,7 +86,7 @@ def _data(file: str) -> dict[str, Any]:
 _SPECIAL = re.compile(r"[*?\[]")
 
 
-class _Names:
+class Names:
     """Names and shell patterns to one value each; the exact name wins, then the first pattern that matches."""
 
     def __init__(self, groups: Iterable[tuple[Any, Iterable[str]]]) -> None:
@@ -112,7 +113,7 @@ class _Names:
 @cache
 def operator(name: str) -> OpFact | None:
     """The facts of an operator or Tensor method by its bare name ("cat", "softmax", "linalg.svd"); None: not one."""
-    record = _data("ops.json").get(name)
+    record = data("ops.json").get(name)
     if record is None:
         return None
     kind = record.get("kind", "fresh")
@@ -124,7 +125,7 @@ def operator(name: str) -> OpFact | None:
 
 @cache
 def _tensor_members() -> frozenset[str]:
-    return frozenset(_data("tensor_members.json")["members"])
+    return frozenset(data("tensor_members.json")["members"])
 
 
 def tensor_method(name: str) -> bool:
@@ -157,12 +158,12 @@ def canonical(dotted: str) -> str | None:
         bare = bare.partition(".")[0]
     if prefix == "torch.Tensor." and "." in bare:
         return None
-    if prefix == "torch.nn.functional." and f"nn.functional.{bare}" in _data("ops.json"):
+    if prefix == "torch.nn.functional." and f"nn.functional.{bare}" in data("ops.json"):
         return f"torch.nn.functional.{bare}"
     if prefix == "torch." and not _reachable(bare):
         return None
     bare = _synonyms().get(bare, bare)
-    return f"torch.{bare}" if bare in _data("ops.json") else None
+    return f"torch.{bare}" if bare in data("ops.json") else None
 
 
 def _reachable(bare: str) -> bool:
@@ -172,12 +173,12 @@ def _reachable(bare: str) -> bool:
 
 @cache
 def _not_functions() -> frozenset[str]:
-    return frozenset(_data("synonyms.toml")["not_functions"]["names"])
+    return frozenset(data("synonyms.toml")["not_functions"]["names"])
 
 
 @cache
 def _synonyms() -> dict[str, str]:
-    return dict(_data("synonyms.toml")["synonyms"])
+    return dict(data("synonyms.toml")["synonyms"])
 
 
 def _bare(op: str) -> str:
@@ -186,17 +187,17 @@ def _bare(op: str) -> str:
 
 def saves_whole_buffer(op: str) -> bool:
     """Does this loss return a scalar on the storage of its whole elementwise buffer? Bare or canonical name."""
-    return _bare(op) in _data("modules.toml")["functional"]["keeps_buffer"]
+    return _bare(op) in data("modules.toml")["functional"]["keeps_buffer"]
 
 
 def functional_loss(op: str) -> bool:
     """Is the operator a loss function ("cross_entropy", "torch.mse_loss")?"""
-    return _bare(op) in _data("modules.toml")["functional"]["losses"]
+    return _bare(op) in data("modules.toml")["functional"]["losses"]
 
 
 @cache
 def _strides() -> dict[str, str]:
-    table = _data("consumers.toml")
+    table = data("consumers.toml")
     return {name: answer for answer in ("yes", "no") for group in table[answer].values() for name in group}
 
 
@@ -208,7 +209,7 @@ def accepts_strides(op: str) -> str:
 
 @cache
 def _broadcasting(table: str) -> frozenset[str]:
-    return frozenset(name for group in _data("broadcasting.toml")[table].values() for name in group)
+    return frozenset(name for group in data("broadcasting.toml")[table].values() for name in group)
 
 
 def reads_expanded(op: str) -> bool:
@@ -231,7 +232,7 @@ def elementwise(op: str) -> bool:
 
 @cache
 def _modules() -> dict[str, ModuleFact]:
-    table = _data("modules.toml")
+    table = data("modules.toml")
     losses, keeps = set(table["losses"]), set(table["keeps_buffer"])
     containers, unless = set(table["containers"]), table["unless"]
     return {
@@ -253,9 +254,9 @@ def module_fact(dotted: str) -> ModuleFact | None:
 
 
 @cache
-def _roles() -> _Names:
-    table = _data("callables.toml")
-    return _Names((role, names) for role, names in table.items())
+def _roles() -> Names:
+    table = data("callables.toml")
+    return Names((role, names) for role, names in table.items())
 
 
 @lru_cache(maxsize=4096)
@@ -270,15 +271,15 @@ def role(dotted: str) -> str | None:
 @cache
 def libraries() -> frozenset[str]:
     """Root names of libraries whose functions compute, measure or draw, and never run a backward on what they get."""
-    return frozenset(_data("libraries.toml")["no_backward"])
+    return frozenset(data("libraries.toml")["no_backward"])
 
 
 # --- grad mode ---------------------------------------------------------------------------------------------------
 
 
 @cache
-def _contexts() -> _Names:
-    return _Names((effect, names) for effect, names in _data("contexts.toml").items())
+def _contexts() -> Names:
+    return Names((effect, names) for effect, names in data("contexts.toml").items())
 
 
 @lru_cache(maxsize=4096)
@@ -294,7 +295,7 @@ def context_effect(dotted: str) -> str | None:
 
 @cache
 def _containers() -> dict[str, ContainerFact]:
-    table = _data("containers.toml")
+    table = data("containers.toml")
     listed = {**table["method"], **table["function"]}
     return {name: ContainerFact(name, **facts) for name, facts in listed.items()}
 
@@ -316,75 +317,12 @@ def storing_names() -> frozenset[str]:
     return frozenset(name.rpartition(".")[2] for name, fact in _containers().items() if fact.stores is not None)
 
 
-# --- frameworks --------------------------------------------------------------------------------------------------
+# --- names ---------------------------------------------------------------------------------------------------------
 
 
 @cache
-def _hooks() -> list[tuple[_Names, _Names]]:
-    return [
-        (_Names([(True, framework["bases"])]), _Names(framework["hooks"].items()))
-        for framework in _data("frameworks.toml")["framework"]
-    ]
-
-
-@lru_cache(maxsize=4096)
-def framework_hook(base: str, method: str) -> str | None:
-    """How a framework runs `method` of a subclass of `base`: "no_grad", "returns_loss" (what it returns is
-    backpropagated), "after_backward"; None: nothing known."""
-    for bases, hooks in _hooks():
-        if bases.get(base) and (found := hooks.get(method)):
-            return str(found)
-    return None
-
-
-@cache
-def _handed_modules() -> list[tuple[_Names, dict[str, str]]]:
-    return [
-        (_Names([(True, framework["bases"])]), framework.get("modules", {}))
-        for framework in _data("frameworks.toml")["framework"]
-    ]
-
-
-@lru_cache(maxsize=4096)
-def framework_module(base: str, method: str) -> str | None:
-    """The parameter in which a framework hands its model to `method` of a subclass of `base`; None: not known."""
-    return next((given[method] for bases, given in _handed_modules() if method in given and bases.get(base)), None)
-
-
-def stepper(dotted: str) -> bool:
-    """Does the class run a function on each batch without a backward on what that returns?"""
-    return dotted in _data("frameworks.toml")["steppers"]["names"]
-
-
-def _call(table: str, method: str) -> int | None:
-    position = _data("frameworks.toml")[table].get(method)
-    return None if position is None else int(position)
-
-
-def backward_call(method: str) -> int | None:
-    """Position of the argument a method of that name backpropagates; -1: its receiver (Tensor.backward); None: none.
-    Where the receiver of `backward` is no tensor, ask `engine_backward`."""
-    return _call("backward", method)
-
-
-def engine_backward(method: str) -> int | None:
-    """As `backward_call`, for receivers that are not tensors: `accelerator.backward(loss)` is 0."""
-    return _call("engine_backward", method)
-
-
-def scales_loss(method: str) -> int | None:
-    """Position of the loss that a method hands on scaled, for backward: `scaler.scale(loss)` is 0."""
-    return _call("scales", method)
-
-
-def detaching_call(method: str) -> bool:
-    """Does a framework method of that name detach what it is given before keeping it (`self.log`)?"""
-    return method in _data("frameworks.toml")["detaching"]["methods"]
-
-
-@cache
-def _weak() -> dict[str, _Names]:
-    return {kind: _Names([(True, names)]) for kind, names in _data("names.toml").items()}
+def _weak() -> dict[str, Names]:
+    return {kind: Names([(True, names)]) for kind, names in data("names.toml").items()}
 
 
 def weak_name(kind: str, name: str) -> bool:

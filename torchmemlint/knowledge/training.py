@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from torchmemlint.knowledge.tables import _data
+from torchmemlint.knowledge.tables import data
 
 
 @dataclass(frozen=True)
@@ -46,5 +46,5 @@ def object_reader(dotted: str) -> str | None:
 
 
 def _table(name: str) -> dict[str, dict]:  # type: ignore[type-arg]
-    table: dict[str, dict] = _data("training.toml")[name]  # type: ignore[type-arg]
+    table: dict[str, dict] = data("training.toml")[name]  # type: ignore[type-arg]
     return table

@@ -27,7 +27,7 @@ class MissingNoGrad(Rule):
     ## What it does
     Reports calls of modules with grad mode on whose results never reach a backward call: they end as numbers, labels,
     images or files. In a function that trains or evaluates by a flag, a known call that leaves the backward out is
-    enough.
+    enough; of a helper that training steps use too, a call whose result is only read.
 
     ## Why it costs memory
     Every activation of the forward pass is saved for a backward that never comes. `eval()` changes dropout and batch

@@ -15,8 +15,8 @@ class NoGradNotEntered(Rule):
 
     ## What it does
     Reports `torch.no_grad()` as a bare statement, `with torch.no_grad:` without the call, the decorator on an
-    `async def`, whose body runs after the context was left, and a context around forwards that other threads run:
-    grad mode belongs to a thread, and a new one starts with grad on.
+    `async def`, whose body runs after the context was left, a context around forwards that other threads run (grad
+    mode belongs to a thread, and a new one starts with grad on), and `volatile=True` before a forward.
 
     ## Why it costs memory
     Grad mode stays on: the forward passes that follow save all their activations.

@@ -15,7 +15,7 @@ class FrozenNetBuildsGrads(Rule):
     ## What it does
     Reports modules in eval mode whose output reaches a backward, when no optimizer in sight holds their parameters and
     these still require grad: teachers, feature extractors, perceptual losses. A module that a function makes and hands
-    to nobody need not be in eval mode.
+    to nobody, or fills with another one's weights, need not be in eval mode.
 
     ## Why it costs memory
     `eval()` changes dropout and batch norm, not `requires_grad`. Each backward then allocates one gradient a parameter,
@@ -38,7 +38,7 @@ class FrozenNetBuildsGrads(Rule):
     code = "TML506"
     name = "frozen-net-builds-grads"
     severity = Severity.WARNING
-    words = frozenset({"backward", "eval"})
+    words = frozenset({"backward", "eval", "load_state_dict"})
 
     @on(FunctionClosed)
     def check(self, event: FunctionClosed) -> Iterator[Finding]:

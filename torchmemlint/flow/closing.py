@@ -9,7 +9,8 @@ import libcst as cst
 
 from torchmemlint.flow.events import Event, ForwardClosed, FunctionClosed, GradContextMisused, HolderClosed, OpClosed
 from torchmemlint.flow.frame import dotted
-from torchmemlint.flow.graph import Mode, Op, Sink, fact
+from torchmemlint.flow.graph import Mode, Op, Sink, fact, sinks
+from torchmemlint.flow.handed import runs_with_grad
 from torchmemlint.flow.keeping import kept
 from torchmemlint.flow.lifetimes import applied_flow
 from torchmemlint.flow.patterns import alone
@@ -164,6 +165,7 @@ def _contexts(flow: FunctionFlow) -> Iterator[GradContextMisused]:
         elif op.uses and all(user.name == "bind" for user in op.uses):
             yield GradContextMisused(flow, op, "never entered")
     yield from _on_coroutine(flow)
+    yield from _volatile(flow)
     for op in unguarded(flow):
         yield GradContextMisused(flow, op, "other thread")
     for op in flow.named("enter"):
@@ -175,6 +177,15 @@ def _contexts(flow: FunctionFlow) -> Iterator[GradContextMisused]:
             and isinstance(op.node, (cst.Name, cst.Attribute))
         ):
             yield GradContextMisused(flow, op, "not called")
+
+
+def _volatile(flow: FunctionFlow) -> Iterator[GradContextMisused]:
+    """The first `volatile=True` of a function, behind which a forward records a graph that no backward here walks."""
+    for op in flow.named("volatile"):
+        later = [o for o in flow.named("module", "call", "?call") if o.order > op.order and o.mode is not Mode.OFF]
+        if runs_with_grad(flow, op) and any(fact(o.value) is Fact.YES and Sink.BACKWARD not in sinks(o) for o in later):
+            yield GradContextMisused(flow, op, "volatile")
+            return
 
 
 def _leak(flow: FunctionFlow, op: Op) -> Iterator[GradContextMisused]:

@@ -130,7 +130,10 @@ def _parameter(flow: FunctionFlow, path: str, depth: int) -> Fact | None:
         argument = bound[position] if position < len(bound) else None
         if argument is None:
             return Fact.MAYBE
-        below = on_accelerator(site.flow, argument.value, flow.program.path_of(argument), site.op.order, depth + 1)
+        given = flow.program.path_of(argument)
+        if given is None and argument.value is site.op.receiver:
+            given = (site.op.path or "").rpartition(".")[0] or None
+        below = on_accelerator(site.flow, argument.value, given, site.op.order, depth + 1)
         found = found.either(below)
     return found if sites else Fact.MAYBE
 
@@ -163,8 +166,9 @@ def _attribute(flow: FunctionFlow, path: str, depth: int) -> Fact:
             continue
         found = _assigned(other, method, attribute, depth)
         if found is not Fact.MAYBE:
-            break
-    return found
+            return found
+    whole = flow.program.is_module(flow.program.key(owner)) is Fact.YES  # moved with the module that it is a part of
+    return (_parameter(flow, head, depth) or found) if whole else found
 
 
 def _assigned(flow: FunctionFlow, method: FunctionInfo, attribute: str, depth: int) -> Fact:

@@ -304,7 +304,9 @@ def _map(f: Frame, node: cst.Call, args: Args) -> Value:
 
 
 def _variable(f: Frame, node: cst.Call, args: Args) -> Value:
-    """autograd.Variable(x): the tensor itself, since PyTorch 0.4."""
+    """autograd.Variable(x): the tensor itself, since PyTorch 0.4. `volatile=True` does nothing since then."""
+    if any(a.name == "volatile" and a.value.const is True for a in args):
+        f.op("volatile", node, HOST)
     return replace(args[0].value, kind=Kind.TENSOR) if args else UNKNOWN
 
 

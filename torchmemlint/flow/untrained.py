@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchmemlint.flow.devices import KEEPS, MOVES
+from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.gradients import optimizers_in_reach
 from torchmemlint.flow.graph import Mode, Op, Sink, closure, sinks
 from torchmemlint.flow.lifetimes import applied_flow
@@ -50,21 +51,59 @@ def untrained(flow: FunctionFlow) -> Iterator[Untrained]:
 
 
 def handed_down(flow: FunctionFlow) -> Iterator[Untrained]:
-    """The same where the network is put into eval mode here, beside the optimizer that does not hold it, and run in a
-    function that it is handed to."""
-    switches = [op for op in flow.named("eval") if op.path and _unfrozen(op)]
+    """The same where the network is put into eval mode here, or filled with another one's weights, beside the optimizer
+    that does not hold it, and run in a function that it is handed to."""
+    switches = [(op.path, op) for op in flow.named("eval") if op.path and _unfrozen(op)]
+    switches += _filled_from_another(flow)
     known = list(optimizers(flow)) if switches else []
-    trained = {op.path for op in flow.named("train")}
-    for op in switches:
-        path = op.path or ""
+    trained = {op.path for op in flow.named("train")} | {op.path for op in flow.named("parameters")}
+    for path, op in switches:
         if not known or path in trained or any(not o.known or _covers(o, path) for o in known):
             continue
-        makers = set(op.receiver.defs) if op.receiver is not None else set()
+        makers = {op} if op.name == "construct" else set(op.receiver.defs) if op.receiver is not None else set()
         for call in flow.named("call"):
             forward = _run_in(flow, call, makers, HANDED_DEPTH) if call.order > op.order else None
             if forward is not None:
                 yield Untrained(path, op, forward, call)
                 break
+
+
+def _filled_from_another(flow: FunctionFlow) -> list[tuple[str, Op]]:
+    """Networks made here whose weights are those of another network of the function, whose targets they give."""
+    found = []
+    for op in flow.named("load_state_dict"):
+        made = op.receiver.defs if op.receiver is not None else ()
+        source = op.arguments[0].value.defs if op.arguments else ()
+        path = dotted(op.receiver_node) if op.receiver_node is not None else None
+        others = [o for o in source if o.name == "state_dict" and o.receiver is not None]
+        copied = any(set(made).isdisjoint(o.receiver.defs) for o in others if o.receiver is not None)
+        alone = len(made) == 1 and made[0].name == "construct" and _unfrozen(op)
+        if path is not None and copied and alone and not _asked_for_parameters(flow, {made[0]}, HANDED_DEPTH):
+            found.append((path, made[0]))
+    return found
+
+
+def _asked_for_parameters(flow: FunctionFlow, makers: set[Op], depth: int) -> bool:
+    """Does a called function ask the module for its parameters? It may train it, or read its gradients."""
+    for call in flow.named("call"):
+        inner, received = _handed(flow, call, makers) if depth else (None, set())
+        if inner is None:
+            continue
+        asked = (op for op in inner.named("parameters") if op.receiver is not None)
+        if any(not received.isdisjoint(op.receiver.defs) for op in asked if op.receiver is not None):
+            return True
+        if _asked_for_parameters(inner, received, depth - 1):
+            return True
+    return False
+
+
+def _handed(flow: FunctionFlow, call: Op, makers: set[Op]) -> tuple[FunctionFlow | None, set[Op]]:
+    """The function that a call hands the module to which `makers` made, and the parameters that it arrives under."""
+    info = flow.program.called(call)
+    bound = flow.program.callers.bound(info, call) if info is not None else []
+    given = [n for n, a in enumerate(bound) if a is not None and not makers.isdisjoint(a.value.defs)]
+    inner = applied_flow(flow, call) if given else None
+    return inner, {inner.parameters[n] for n in given if n < len(inner.parameters)} if inner is not None else set()
 
 
 def _unfrozen(op: Op) -> bool:
@@ -73,13 +112,9 @@ def _unfrozen(op: Op) -> bool:
 
 def _run_in(flow: FunctionFlow, call: Op, makers: set[Op], depth: int) -> Op | None:
     """The pass of a called function, on a way to a backward, through the module that `makers` made."""
-    info = flow.program.called(call)
-    bound = flow.program.callers.bound(info, call) if info is not None else []
-    given = [n for n, a in enumerate(bound) if a is not None and not makers.isdisjoint(a.value.defs)]
-    inner = applied_flow(flow, call) if given and depth else None
+    inner, received = _handed(flow, call, makers) if depth else (None, set())
     if inner is None:
         return None
-    received = {inner.parameters[n] for n in given if n < len(inner.parameters)}
     if any(op.name == "param" and op.value.trainable is Fact.NO for op in received):
         return None
     for op in inner.named("module"):

@@ -14,6 +14,7 @@ from torchmemlint.fixes import resolve
 from torchmemlint.flow.closing import ALL, events
 from torchmemlint.flow.events import Event, OpClosed
 from torchmemlint.flow.program import Program
+from torchmemlint.index.marks import RUNS_MODULES
 from torchmemlint.registry import Rule
 
 if TYPE_CHECKING:
@@ -45,6 +46,11 @@ class Checker:
         self.quiet = frozenset(quiet)
         self.rules = rules
         self._of_operators = {rule.code for rule in rules if rule.reads_operators()}
+        self._by_word: dict[str, list[Rule]] = {}
+        for rule in rules:
+            for word in rule.triggers() | ({RUNS_MODULES} if rule.modules else frozenset()):
+                self._by_word.setdefault(word, []).append(rule)
+        self._words = frozenset(self._by_word)
         self._by_event: dict[type[Event], list[Subscription]] = {}
         self._by_operation: dict[str, list[Subscription]] = {}
         for rule in rules:
@@ -83,8 +89,8 @@ class Checker:
     def _active(self, info: FunctionInfo, index: FileIndex) -> frozenset[str]:
         """The codes of the rules that may find something in a function."""
         words = self.program.project.marks(info, own=True)
-        matters = (rule for rule in self.rules if rule.matters(info, index, words, rule.code not in self.quiet))
-        return frozenset(rule.code for rule in matters)
+        asked = {rule for word in words & self._words for rule in self._by_word[word]}
+        return frozenset(rule.code for rule in asked if rule.matters(info, index, words, rule.code not in self.quiet))
 
     def _function(self, info: FunctionInfo, active: frozenset[str]) -> Iterator[Diagnostic]:
         try:
@@ -106,11 +112,10 @@ class Checker:
         """The interpretation that is reported on to the active rules: with what the callers pass, where that decides a
         kind that they ask for."""
         flow = self.program.flow(info)
-        if flow is None or not flow.frame.unsettled & {p.name for p in info.parameters}:
+        unsettled = flow.frame.unsettled & {p.name for p in info.parameters} if flow is not None else ()
+        if not unsettled or active is not None and active <= self._of_operators:
             return flow
-        if active is not None and active <= self._of_operators:
-            return flow
-        context = self.program.callers.context(info)
+        context = self.program.callers.context(info, unsettled)
         return (self.program.flow(info, context) or flow) if context else flow
 
     def findings(self, flow: FunctionFlow, active: frozenset[str] | None = None) -> Iterator[Finding | Diagnostic]:

@@ -11,6 +11,7 @@ import signal
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from types import FrameType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from torchmemlint.registry import Rule
 
 SECONDS_PER_FILE = 60.0
+LINES_PER_LIMIT = 200_000  # a file pays for the answers about the project that it is the first to ask for
 _PYTHON2 = re.compile(
     r"^\s*print\s+[^(=\s]|^\s*exec\s+[\"'\w]|except\s+[\w.]+\s*,\s*\w+\s*:|raise\s+\w+\s*,|`|<>|\b0\d+\b"
 )
@@ -278,12 +280,18 @@ class FileChecker:
         selection = Selection(self.config)
         return sorted(dict.fromkeys(placed(d, text) for d in kept if selection.shows(d)))
 
+    @cached_property
+    def limit(self) -> float:
+        """The seconds that a file may take, more in a very large project."""
+        lines = sum(file.lines for file in self.project.files.values())
+        return self.seconds * max(1, lines // LINES_PER_LIMIT)
+
     def _raw(self, path: str) -> Sequence[Diagnostic]:
         try:
-            with _time_limit(self.seconds):
+            with _time_limit(self.limit):
                 return (self._analysis or self._start()).diagnostics(path)
         except TimeUp:
-            message = f"not checked: took longer than {self.seconds:g} seconds"
+            message = f"not checked: took longer than {self.limit:g} seconds"
         except RecursionError:
             message = "not checked: nested too deeply"
         except Exception as error:

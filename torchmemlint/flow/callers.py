@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,8 @@ from torchmemlint.flow.graph import Argument, Mode, Op, Sink, downstream, sinks
 from torchmemlint.flow.project_calls import bound_values
 from torchmemlint.flow.steppers import steps
 from torchmemlint.flow.summary import plain
-from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, join, replace
+from torchmemlint.flow.types import declares_data
+from torchmemlint.flow.values import CONTEXTUAL, UNKNOWN, Fact, Kind, Value, join, replace
 from torchmemlint.index.model import FunctionInfo
 
 if TYPE_CHECKING:
@@ -141,9 +143,20 @@ class Callers:
         node: cst.BaseExpression = op.node  # type: ignore[assignment]
         return bound_values(info, op.arguments, receiver, node)
 
-    def context(self, info: FunctionInfo) -> list[Value | None]:
-        """For each parameter what the callers pass, for a second interpretation under that assumption."""
-        return [self.argument(info, i) for i in range(len(info.parameters))] if self.sites(info).calls else []
+    def context(self, info: FunctionInfo, wanted: Collection[str] | None = None) -> list[Value | None]:
+        """For each parameter what the callers pass, for a second interpretation under that assumption. Nothing where
+        they tell nothing of those that are `wanted`."""
+        places = range(len(info.parameters))
+        if wanted is not None:
+            asked = [i for i in places if info.parameters[i].name in wanted and self._is_single(info, i)]
+            if not any(self.argument(info, i).kind in CONTEXTUAL for i in asked):
+                return []
+        return [self.argument(info, i) for i in places] if self.sites(info).calls else []
+
+    def _is_single(self, info: FunctionInfo, position: int) -> bool:
+        """Is it one object, and not the collection of all further arguments, nor plain data as it is declared?"""
+        parameter = info.parameters[position]
+        return parameter.kind not in ("vararg", "kwarg") and not declares_data(parameter.annotation)
 
     # -- grad mode ----------------------------------------------------------------------------------------------
 

@@ -202,8 +202,10 @@ LISTING = frozenset({"items", "keys", "values"})
 
 def _opaque(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: list[Argument]) -> Value:
     """A method of an object of which nothing is known; of a parameter a caller may tell."""
-    if isinstance(func.value, cst.Name) and any(op.name == "param" for op in base.defs):
-        f.unsettled.add(func.value.value)
+    name = func.value.value if isinstance(func.value, cst.Name) else None
+    given = name is not None and any(op.name == "param" for op in base.defs)
+    if name is not None and given and not f.program.only_of_tensors(func.attr.value, f.info.path):
+        f.unsettled.add(name)
     graph, params = f.derived([base, *(a.value for a in args)])
     reads = func.attr.value in tensors.AMBIGUOUS or func.attr.value in LISTING and not args
     sunk = [] if reads else [Sink.UNKNOWN_CALL]  # arrays and tensors compute, mappings list what they hold, no more

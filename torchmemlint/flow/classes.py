@@ -10,8 +10,9 @@ from torchmemlint import knowledge
 from torchmemlint.flow.graph import Op, Store
 from torchmemlint.flow.holders import members_of
 from torchmemlint.flow.summary import plain
+from torchmemlint.flow.types import declares_data
 from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, join, known_members, mapped, replace
-from torchmemlint.index.constructors import CONSTANT, PARAMETER
+from torchmemlint.index.constructors import CONSTANT, EMPTY, PARAMETER
 from torchmemlint.index.marks import CALLS, HANDS
 from torchmemlint.index.model import ClassInfo, FileIndex, FunctionInfo
 
@@ -25,7 +26,7 @@ TRAINABLE = {"yes": Fact.YES, "no": Fact.NO}
 ASSIGNED = rb"\s*(?:,\s*[\w.*()\[\]]{1,80}\s*){0,8}[)\]]?\s*(?::[^\n=]*)?(?:[-+*/@%&|^]|//|\*\*|<<|>>)?=(?!=)"
 """What follows a target of an assignment: further targets (not all of a long list), an annotation, the operator."""
 MODULE_METHODS = frozenset({"parameters", "named_parameters", "eval", "modules", "named_modules"})
-TARGETS = re.compile(rb"\.(\w+)(?=" + ASSIGNED + rb")")
+TARGETS = re.compile(rb"(?<![\w.])(\w+)\.(\w+)(?=" + ASSIGNED + rb")")
 EMPTIED = re.compile(rb"\.(\w+)\b(?=[^\n]{0,200}\bNone\b)")
 USED_AS_MODULES = re.compile(rb"\b(\w+)\.(\w+)\.(?:" + "|".join(sorted(MODULE_METHODS)).encode() + rb")\(")
 LAYERS = re.compile(rb"\bnn\.([A-Z]\w*)\(")
@@ -129,20 +130,24 @@ class Classes:
                 yield method
 
     def _may_assign(self, method: FunctionInfo, name: str) -> bool:
-        """Does a line look like an assignment to an attribute of that name? Saves parsing, decides nothing."""
-        return not name.isascii() or name.encode() in self._matches(TARGETS, method)
+        """Does a line look like an assignment to that attribute of the object? Saves parsing, decides nothing."""
+        if not method.parameters or not name.isascii():
+            return bool(method.parameters)
+        return (method.parameters[0].name.encode(), name.encode()) in self._matches(TARGETS, method)
 
     def _assigns_none(self, method: FunctionInfo, name: str) -> bool:
         """Does a line look like `self.name = … None`?"""
         return name.encode() in self._matches(EMPTIED, method)
 
     def _made(self, method: FunctionInfo, name: str) -> Value | None:
-        """What a constructor puts into an attribute, as the index alone tells: a module, plain data."""
+        """What a method puts into an attribute, as the index alone tells: a module, plain data, an empty list."""
         callee = method.made.get(name)
         if callee is None or callee == CONSTANT:
             return None if callee is None else HOST
+        if callee.startswith(EMPTY):
+            return Value(kind=Kind.CONTAINER, graph=Fact.NO, name=callee.removeprefix(EMPTY))
         if callee.startswith(PARAMETER):
-            return self._plain(method, callee.removeprefix(PARAMETER))
+            return self._handed(method, callee.removeprefix(PARAMETER))
         if self.program.project.may_freeze(method):
             return None
         made = self.program.global_value(self.program.project.header(method.path), callee)
@@ -201,6 +206,8 @@ class Classes:
         if value.kind not in (Kind.UNKNOWN, Kind.CONTAINER) or len(value.params) != 1 or method.name != "__init__":
             return value
         (position,) = value.params
+        if declares_data(method.parameters[position].annotation):
+            return value
         if not all(_is_parameter(op) for s in stores for op in s.value.defs):
             return value
         known = self.program.callers.argument(method, position)
@@ -240,10 +247,13 @@ class Classes:
                 facts.append(self._constructed(flow))
         return max(facts, default=Fact.NO)
 
-    def _plain(self, method: FunctionInfo, name: str) -> Value | None:
-        """A parameter that is plain data by its annotation."""
+    def _handed(self, method: FunctionInfo, name: str) -> Value | None:
+        """What an attribute holds that is a parameter of the constructor, where the annotation tells: plain data, an
+        object of a class of the project."""
         annotation = next((p.annotation for p in method.parameters if p.name == name), None)
         value = self.program.annotation(self.program.project.header(method.path), annotation)
+        if value.kind is Kind.INSTANCE:
+            return replace(value, graph=Fact.MAYBE) if self.program.is_record(value) else value
         return HOST if value.kind is Kind.HOST else None
 
     def _makes_parameters(self, method: FunctionInfo) -> bool:

@@ -70,8 +70,9 @@ def collected(flow: FunctionFlow, holder: Op) -> Iterator[Collected]:
         if store.how not in COLLECTING or not lasting or written_out(flow, holder, store.op):
             continue
         around = store.op.loops[: len(holder.loops) + 1]
-        end, surely = _end(flow, holder), stays(flow, store.value, around)
-        if surely or end is End.ASKED and _computed(store):
+        surely = stays(flow, store.value, around)
+        end = _end(flow, holder) if surely or _computed(store) else None  # asks the callers: last
+        if end is not None and (surely or end is End.ASKED):
             name = holder.path or store.op.path or _name(holder)
             doubtful = not surely or store.op.branches != holder.branches
             sure = store.value.kind is Kind.TENSOR
@@ -116,11 +117,12 @@ def stays(flow: FunctionFlow, value: Value, loops: tuple[int, ...] = (), depth: 
     or a tuple or dict of which a member is?"""
     if value.kind is Kind.CONTAINER and depth and _holds(flow, value, loops, depth - 1):
         return True
-    if value.kind in (Kind.HOST, Kind.MODULE, Kind.OPTIMIZER, Kind.FUNCTION) or not _without_graph(flow, value):
+    if value.kind in (Kind.HOST, Kind.MODULE, Kind.OPTIMIZER, Kind.FUNCTION):
         return False
     if small(value) or value.device == "cpu" or any(map(reduces, value.defs)):
         return False
-    return any(_inside(op, loops) and _forwards(flow, op) for op in closure(value.defs, through))
+    made = any(_inside(op, loops) and _forwards(flow, op) for op in closure(value.defs, through))
+    return made and _without_graph(flow, value)
 
 
 def _without_graph(flow: FunctionFlow, value: Value) -> bool:

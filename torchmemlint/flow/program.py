@@ -17,7 +17,7 @@ from torchmemlint.flow.questions import Questions
 from torchmemlint.flow.summary import Settings, Summary, alike, plain
 from torchmemlint.flow.types import annotation_value, is_property
 from torchmemlint.flow.units import KEPT, Slices, Unit, dotted, function_unit, module_unit
-from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, replace
+from torchmemlint.flow.values import CONTEXTUAL, UNKNOWN, Fact, Kind, Value, replace
 from torchmemlint.index.model import ClassInfo, FileIndex, FunctionInfo
 from torchmemlint.index.view import View
 
@@ -26,10 +26,7 @@ if TYPE_CHECKING:
     from torchmemlint.index.project import ProjectIndex
 
 CONTEXTS = 8  # a function with more possible callers is interpreted once, whatever they pass
-KEPT_FLOWS = 2000  # interpretations kept in memory
-CONTEXTUAL = frozenset(
-    {Kind.MODULE, Kind.INSTANCE, Kind.OPTIMIZER, Kind.SCALER, Kind.LOADER, Kind.FUNCTION, Kind.CLASS}
-)
+ROOM = 200_000  # operations of the interpretations that are kept in memory: some hundred megabytes
 RECORDS = frozenset({"dict", "collections.OrderedDict", "types.SimpleNamespace"})
 MODES = {"off": Mode.OFF, "on": Mode.ON, "no_grad": Mode.OFF}
 
@@ -49,7 +46,7 @@ class Program:
         self.project = View(project)
         self.slices = slices if slices is not None else Slices()
         self.no_grad = no_grad  # functions known to run without grad, from the configuration
-        self.questions = Questions(KEPT_FLOWS, alike)
+        self.questions = Questions(ROOM, alike, _weight)
         if noted:
             self.questions.noting, self.project.note = True, self.questions.note
         self.callers = Callers(self)
@@ -132,6 +129,10 @@ class Program:
     def is_project_method(self, base: Value, name: str) -> bool:
         """Does `base.name(…)` call a method of the project?"""
         return self.method(base.name, name) is not None
+
+    def only_of_tensors(self, name: str, path: str) -> bool:
+        """Has no class of the project such a method, and every tensor?"""
+        return knowledge.tensor_method(name) and not self.project.definitions(name, path)
 
     def global_value(self, index: FileIndex, name: str) -> Value:
         """What a dotted name means at a file's module level, functions, classes and library objects only."""
@@ -274,7 +275,10 @@ class Program:
 
     def _calling_mode(self, info: FunctionInfo, decorator: str) -> Mode | None:
         found = self.project.resolve(decorator, self.project.header(info.path))
-        flow = self.flow(found) if isinstance(found, FunctionInfo) else None
+        if not isinstance(found, FunctionInfo):
+            return None
+        file = self.project.header(found.path)
+        flow = self.flow(found) if self.project.names_any(file, knowledge.mode_words()) else None
         return self.callers.mode_of_parameter_calls(flow) if flow is not None else None
 
     def entered_mode(self, value: Value) -> Mode | None:
@@ -358,6 +362,11 @@ class Program:
         owner = self.project.owner(info)
         bases = self.project.all_bases(owner) if owner is not None else ()
         return any(knowledge.framework_hook(base, info.name) == "returns_loss" for base in bases)
+
+
+def _weight(answer: object) -> int:
+    """How many operations an answer keeps in memory."""
+    return 10 + len(answer.ops) if isinstance(answer, FunctionFlow) else 10
 
 
 def _does_nothing(statement: cst.CSTNode) -> bool:

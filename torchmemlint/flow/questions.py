@@ -46,10 +46,12 @@ class _TooDeep(BaseException):
 class Questions:
     """Answers kept by key: small ones for good, bulky ones (interpretations) as long as there is room."""
 
-    def __init__(self, room: int, alike: Callable[[Any, Any], bool]) -> None:
-        """`room`: bulky answers that are kept; `alike` compares small answers."""
+    def __init__(self, room: int, alike: Callable[[Any, Any], bool], weight: Callable[[Any], int]) -> None:
+        """`room`: how much the bulky answers that are kept may weigh together; `alike` compares small answers."""
         self.room = room
         self.alike = alike
+        self.weight = weight
+        self._load = 0  # what the bulky answers weigh by now
         self._answers: dict[Key, Any] = {}
         self._bulky: OrderedDict[Key, Any] = OrderedDict()
         self._open: dict[Key, _Open] = {}
@@ -70,9 +72,11 @@ class Questions:
         The first part of a key says what is asked; with the rest it must tell all that the answer depends on."""
         if self.noting:
             self._noted.add(key)
-        kept = self._bulky if bulky else self._answers
-        if key in kept:
-            return cast("V", kept[key])
+        if bulky and key in self._bulky:
+            self._bulky.move_to_end(key)
+            return cast("V", self._bulky[key])
+        if key in self._answers:
+            return cast("V", self._answers[key])
         known = self._open.get(key)
         if known is not None:
             self._lean(known)
@@ -226,8 +230,9 @@ class Questions:
             self._answers[asked.key] = asked.value
             return
         self._bulky[asked.key] = asked.value
-        while len(self._bulky) > self.room:
-            self._bulky.popitem(last=False)
+        self._load += self.weight(asked.value)
+        while self._load > self.room and len(self._bulky) > 1:
+            self._load -= self.weight(self._bulky.popitem(last=False)[1])
 
 
 def _rank(asked: _Open) -> tuple[bool, str]:

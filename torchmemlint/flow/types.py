@@ -20,6 +20,13 @@ CONTAINERS = frozenset(
 PROPERTIES = frozenset({"property", "cached_property", "setter"})
 OPTIONAL = re.compile(r"^(?:typing\.)?Optional\[(.*)\]$")
 LISTED = re.compile(r"^(?:typing\.)?(?:[Ll]ist|Sequence|Iterable|[Tt]uple)\[([^\[\],]+)(?:, *\.\.\.)?\]$")
+DATA = (
+    HOST_TYPES
+    | CONTAINERS
+    | frozenset("Optional Union Literal torch.device torch.dtype torch.Size os.PathLike".split())
+)
+TEXTS = re.compile(r"\"[^\"]*\"|'[^']*'")
+NAMES = re.compile(r"[A-Za-z_][\w.]*")
 ROLES = {"optimizer": Kind.OPTIMIZER, "scaler": Kind.SCALER, "loader": Kind.LOADER, "scheduler": Kind.OPTIMIZER}
 
 
@@ -70,6 +77,12 @@ def _named(program: Program, index: FileIndex, text: str) -> Value:
         return Value(kind=Kind.OPTIMIZER, graph=Fact.NO)
     kind = ROLES.get(knowledge.role(name) or "")
     return Value(kind=kind, graph=Fact.NO, name=name) if kind is not None else UNKNOWN
+
+
+def declares_data(text: str | None) -> bool:
+    """Does an annotation name nothing but numbers, texts, devices and containers of these?"""
+    names = NAMES.findall(TEXTS.sub("", text)) if text else []
+    return bool(names) and all(name.removeprefix("typing.") in DATA for name in names)
 
 
 def is_property(method: FunctionInfo) -> bool:

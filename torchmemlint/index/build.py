@@ -208,7 +208,7 @@ class _Maker:
             words=words,
             plain=self._plain(text, words),
             marks=frozenset(map(sys.intern, self._marks(definition, node))),
-            made=made(node) if definition.owner is not None and node.name == "__init__" else {},
+            made=made(node) if definition.owner is not None else {},
         )
 
     def _plain(self, text: str, words: frozenset[str]) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""What a constructor makes its object's attributes of, where the form tells: `self.layer = nn.Linear(3, 4)`."""
+"""What a method makes its object's attributes of, where the form tells: `self.layer = nn.Linear(3, 4)`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from collections.abc import Iterable, Iterator
 from torchmemlint.index.names import written
 from torchmemlint.index.walk import FunctionNode, statements, target_names
 
-CONSTANT, PARAMETER = "=", "=:"
+CONSTANT, PARAMETER, EMPTY = "=", "=:", "=["
+DISPLAYS: dict[type[ast.expr], str] = {ast.List: "list", ast.Dict: "dict"}
 
 
 def made(node: FunctionNode) -> dict[str, str]:
-    """What every assignment in a constructor gives an attribute: the callee as it is written, CONSTANT for plain data,
-    PARAMETER and its name for a parameter. Attributes of which the form does not tell are left out."""
+    """What every assignment in a method gives an attribute: the callee as it is written, CONSTANT for plain data,
+    PARAMETER and its name for a parameter, EMPTY and its type for a list or dict into which the method puts nothing.
+    Attributes of which the form does not tell are left out."""
     if not node.args.args:
         return {}
     own = node.args.args[0].arg
@@ -27,14 +29,22 @@ def made(node: FunctionNode) -> dict[str, str]:
             for name in _attributes(target, own):
                 form = _form(value, given) if isinstance(target, ast.Attribute) else None
                 found[name] = form if found.get(name, form) == form else None
-    return {name: form for name, form in found.items() if form is not None and _stands(form, local, rebound)}
+    told = {name: form for name, form in found.items() if form is not None and _stands(form, local, rebound)}
+    used = _read(node, own) if any(form.startswith(EMPTY) for form in told.values()) else ()
+    return {name: form for name, form in told.items() if not form.startswith(EMPTY) or name not in used}
+
+
+def _read(node: FunctionNode, own: str) -> set[str]:
+    """The attributes of the object that a method reads, to put something into them or otherwise."""
+    read = (n for n in ast.walk(node) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load))
+    return {n.attr for n in read if isinstance(n.value, ast.Name) and n.value.id == own}
 
 
 def _stands(form: str, local: set[str], rebound: set[str]) -> bool:
     """Does the name in a form mean what the module's level or the caller gave it?"""
     if form.startswith(PARAMETER):
         return form.removeprefix(PARAMETER) not in rebound
-    return form == CONSTANT or form.partition(".")[0] not in local | rebound
+    return form == CONSTANT or form.startswith(EMPTY) or form.partition(".")[0] not in local | rebound
 
 
 def _assignments(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr | None]]:
@@ -69,5 +79,7 @@ def _form(value: ast.expr | None, given: set[str]) -> str | None:
     if isinstance(value, ast.Call):
         return written(value.func)
     if isinstance(value, ast.Constant):
-        return CONSTANT if value.value is not None else None
+        return CONSTANT
+    if type(value) in DISPLAYS and not (value.elts if isinstance(value, ast.List) else value.keys):  # type: ignore[union-attr]
+        return EMPTY + DISPLAYS[type(value)]  # type: ignore[index]
     return PARAMETER + value.id if isinstance(value, ast.Name) and value.id in given else None

@@ -42,7 +42,7 @@ class FunctionInfo:
     )  # every identifier in its text and some in comments, but for its own `def` and docstring
     plain: frozenset[str] = frozenset()  # those of the words that name operators, but not here: variables, keywords
     marks: frozenset[str] = frozenset()  # pseudo-words, see `marks`
-    made: dict[str, str] = field(default_factory=dict)  # of a constructor: attribute -> callee, see `constructors`
+    made: dict[str, str] = field(default_factory=dict)  # of a method: attribute -> callee, see `constructors`
 
 
 @dataclass(frozen=True, slots=True)

@@ -290,6 +290,12 @@ def context_effect(dotted: str) -> str | None:
     return None if effect is None else str(effect)
 
 
+@cache
+def mode_words() -> frozenset[str]:
+    """The last parts of the names of all context managers and decorators that switch grad mode."""
+    return frozenset(name.rpartition(".")[2] for name, effect in _contexts().exact.items() if effect != "none")
+
+
 # --- containers --------------------------------------------------------------------------------------------------
 
 

@@ -2,9 +2,10 @@
 
 Answers ask for other answers. Where they ask in a circle, the circle (a strongly connected component, found as in
 Tarjan's algorithm) is run from its least key: a first round in which a question that is already being answered gives
-its `cut`, a second in which it gives the first round's answer. What was found on other ways into the circle is
-dropped, so the order of files and the number of processes change nothing. (Of circles of more than WIDEST questions,
-or in which more than DEEPEST wait for each other, this is not quite true: they are cut where it gets too much.)"""
+its `cut`, a second, unless the circle is WIDE, in which it gives the first round's answer. What was found on other ways
+into the circle is dropped, so the order of files and the number of processes change nothing. (Of circles of more than
+WIDEST questions, or in which more than DEEPEST wait for each other, this is not quite true: they are cut where it gets
+too much.)"""
 
 from __future__ import annotations
 
@@ -18,6 +19,7 @@ Key = tuple[Any, ...]
 V = TypeVar("V")
 ROUNDS = 2
 DEEPEST = 250  # questions that wait for each other; a longer chain is answered from its far end
+WIDE = 200  # questions of one circle: the answers of a wider one are those of its first round
 WIDEST = 3_000  # questions of one circle: the first file that leads into it pays for all of them
 
 
@@ -191,7 +193,7 @@ class Questions:
             self._keep(head)
             return head.value
         number = self._rounds.get(head.key, 0)
-        if number >= ROUNDS:
+        if number >= (ROUNDS if len(members) <= WIDE else 1):
             self._settle(members)
             return head.value
         first = min(members, key=_rank)

@@ -1,0 +1,167 @@
+"""What tells a thing without an interpretation is asked first: functions that can add nothing are not looked at."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from indexing import function, index
+
+from torchmemlint import files
+from torchmemlint.api import check_source
+from torchmemlint.config import Config
+from torchmemlint.files import FileChecker
+from torchmemlint.flow import function as flow_function
+from torchmemlint.flow.types import declares_data
+from torchmemlint.index.constructors import CONSTANT, EMPTY, PARAMETER
+from torchmemlint.index.project import ProjectIndex
+
+HEAD = "import torch\nfrom torch import nn\n"
+
+
+@pytest.fixture
+def interpreted(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[str]]:
+    """The qualified names of the functions that have been interpreted."""
+    seen: set[str] = set()
+    real: Any = flow_function._once
+
+    def noted(program: Any, info: Any, *rest: Any) -> Any:
+        seen.add(info.qualname)
+        return real(program, info, *rest)
+
+    monkeypatch.setattr(flow_function, "_once", noted)
+    yield seen
+
+
+def check(text: str, *select: str) -> list[str]:
+    found = check_source(HEAD + textwrap.dedent(text), "m.py", Config(select=select, hints=True))
+    return [d.code for d in found]
+
+
+@pytest.mark.parametrize(
+    ("parameter", "used"),
+    [
+        ("x", "x.size(0)"),  # every tensor has it, no class of the project
+        ("x, **options", "applied(**options)"),  # a dict of its own, not one object
+        ("x, sizes: list[int]", "sizes.find(1)"),  # plain data by its annotation
+    ],
+)
+def test_callers_are_not_asked_about_what_they_cannot_tell(interpreted: set[str], parameter: str, used: str) -> None:
+    body = f"    def forward(self, {parameter}):\n        kept = [{used}]\n        self.last = torch.zeros(3)\n"
+    others = "def unrelated(net, batch):\n    net.forward(batch)\n\ndef applied(run):\n    return run()\n"
+    check(f"class Net(nn.Module):\n{body}        return x\n\n{others}", "TML103")
+    assert interpreted - {"applied"} == {"Net.forward"}
+
+
+def test_callers_are_asked_about_objects_that_they_may_tell(interpreted: set[str]) -> None:
+    text = """
+    class Loss:
+        def of(self, x):
+            return x.sum()
+
+    class Net(nn.Module):
+        def forward(self, x, loss):
+            self.last = loss.of(x * 2)
+            return x
+
+    def unrelated(batch):
+        Net().forward(batch, Loss())
+    """
+    check(text, "TML103")
+    assert "unrelated" in interpreted
+
+
+@pytest.mark.parametrize(
+    ("text", "data"),
+    [
+        ("int", True), ("Tuple[int, ...]", True), ("typing.Optional[torch.device]", True), ("list[Path] | None", True),
+        ("Literal['avg', 'torch.nn.Module']", True), ("dict[str, Tensor]", False), ("Any", False), ("Callable", False),
+        ("Union[str, Net]", False), ("", False), (None, False), ("'Net'", False),
+    ],
+)  # fmt: skip
+def test_annotations_that_name_plain_data_alone(text: str | None, data: bool) -> None:
+    assert declares_data(text) is data
+
+
+def test_what_a_method_makes_attributes_of() -> None:
+    file = index(
+        """
+        class Net:
+            def __init__(self, size):
+                self.size, self.rows, self.filled, self.none = 3, [], [], None
+                self.names = {}
+                self.losses = []
+                self.history = []
+                self.history.append(size)
+
+            def reset(self, rate):
+                self.rate, self.seen = rate, None
+                self.rate = rate
+                self.cache = {}
+                self.pairs = [rate]
+        """
+    )
+    assert function(file, "Net.__init__").made == {"names": EMPTY + "dict", "losses": EMPTY + "list"}
+    assert function(file, "Net.reset").made == {"cache": EMPTY + "dict"}
+    single = index("class Net:\n    def reset(self, rate):\n        self.rate = rate\n        self.seen = None\n")
+    assert function(single, "Net.reset").made == {"rate": PARAMETER + "rate", "seen": CONSTANT}
+
+
+def test_attributes_that_the_index_tells_ask_no_constructor(interpreted: set[str]) -> None:
+    text = """
+    class State:
+        pass
+
+    class Trainer:
+        def __init__(self, state: State):
+            self.state = state
+            self.rows = []
+            self.best = None
+
+        def step(self, x):
+            self.last = (x.requires_grad_() * 2, self.state, self.rows, self.best)
+    """
+    check(text, "TML103")
+    assert interpreted == {"Trainer.step"}
+
+
+def test_a_list_that_its_constructor_fills_is_asked_for(interpreted: set[str]) -> None:
+    text = """
+    class Trainer:
+        def __init__(self):
+            self.rows = []
+            self.rows.append(nn.Linear(3, 4))
+
+        def step(self, x):
+            self.last = self.rows[0](x)
+    """
+    check(text, "TML103")
+    assert interpreted == {"Trainer.__init__", "Trainer.step"}
+
+
+def test_decorators_are_read_where_their_file_knows_of_grad_modes(interpreted: set[str]) -> None:
+    text = """
+    def logged(run):
+        def inner(*given):
+            return run(*given)
+        return inner
+
+    class Trainer:
+        @logged
+        def step(self, x):
+            self.last = x * 2
+    """
+    check(text, "TML103")
+    assert "logged" not in interpreted
+    check("from torch import no_grad as quiet\n" + textwrap.dedent(text), "TML103")
+    assert "logged" in interpreted
+
+
+def test_a_file_may_take_longer_in_a_very_large_project(tmp_path: Path) -> None:
+    small = index("x = 1\n")
+    many = {str(i): index("x = 1\n" * 10_000, f"m{i}") for i in range(files.LINES_PER_LIMIT // 10_000 * 3)}
+    assert FileChecker(ProjectIndex({"a": small}), Config()).limit == files.SECONDS_PER_FILE
+    assert FileChecker(ProjectIndex(many), Config()).limit == 3 * files.SECONDS_PER_FILE

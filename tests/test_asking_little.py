@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ HEAD = "import torch\nfrom torch import nn\n"
 
 
 @pytest.fixture
-def interpreted(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[str]]:
+def interpreted(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """The qualified names of the functions that have been interpreted."""
     seen: set[str] = set()
     real: Any = flow_function._once
@@ -33,7 +32,7 @@ def interpreted(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[str]]:
         return real(program, info, *rest)
 
     monkeypatch.setattr(flow_function, "_once", noted)
-    yield seen
+    return seen
 
 
 def check(text: str, *select: str) -> list[str]:

@@ -47,6 +47,7 @@ class Checker:
         self.rules = rules
         self._of_operators = {rule.code for rule in rules if rule.reads_operators()}
         self._by_word: dict[str, list[Rule]] = {}
+        self._for_all = frozenset(rule for rule in rules if rule.decides_itself())
         for rule in rules:
             for word in rule.triggers() | ({RUNS_MODULES} if rule.modules else frozenset()):
                 self._by_word.setdefault(word, []).append(rule)
@@ -89,7 +90,7 @@ class Checker:
     def _active(self, info: FunctionInfo, index: FileIndex) -> frozenset[str]:
         """The codes of the rules that may find something in a function."""
         words = self.program.project.marks(info, own=True)
-        asked = {rule for word in words & self._words for rule in self._by_word[word]}
+        asked = self._for_all.union(*(self._by_word[word] for word in words & self._words))
         return frozenset(rule.code for rule in asked if rule.matters(info, index, words, rule.code not in self.quiet))
 
     def _function(self, info: FunctionInfo, active: frozenset[str]) -> Iterator[Diagnostic]:

@@ -101,6 +101,11 @@ class Rule:
         )
 
     @classmethod
+    def decides_itself(cls) -> bool:
+        """Has it a `matters` of its own, so that its words alone do not tell?"""
+        return "matters" in {name for base in cls.__mro__[: cls.__mro__.index(Rule)] for name in vars(base)}
+
+    @classmethod
     def _may_call(cls, words: frozenset[str], file: FileIndex) -> bool:
         return RUNS_MODULES in words and not file.words.isdisjoint(cls.modules)
 

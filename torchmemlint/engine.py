@@ -109,6 +109,7 @@ class Session:
     _slices: Slices | None = None  # what this process has parsed
     _taken: dict[str, str] = field(default_factory=dict)
     _imports: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by file: dotted names
+    _aside: dict[str, tuple[str, ...]] = field(default_factory=dict)  # the same of files that do not name torch
 
     def __enter__(self) -> Session:
         return self
@@ -139,6 +140,7 @@ class Session:
         modules = layout.names(paths, self._taken)
         self._index([Item(path, *modules[path], path in named) for path in paths], "indexing")
         self._follow_imports()
+        self._add_importers()
 
     def _start_pool(self) -> None:
         if self.executor is not None or self.jobs < 2 or len(self.files) < 2:
@@ -175,9 +177,12 @@ class Session:
     def _store(self, item: Item, result: Indexed) -> None:
         self.indexes.pop(item.path, None)
         self.failures.pop(item.path, None)
+        self._aside.pop(item.path, None)
         if result.file is not None:
             self.indexes[item.path] = result.file
             self._imports[item.path] = result.imports
+        elif result.failure is None:
+            self._aside[item.path] = result.imports
         elif result.failure is not None:
             self.failures[item.path] = result.failure
 
@@ -201,6 +206,22 @@ class Session:
             todo = [path for path in wanted if path in self.indexes]
         self.failures = {path: d for path, d in self.failures.items() if path in spelled.values()}
 
+    def _add_importers(self) -> None:
+        """Index the files that do not name torch but import one that does: they may hand it what it works with."""
+        while self._aside:
+            known = {os.path.abspath(path) for path in self.indexes}
+            heads = {part for path in self.indexes for part in self.items[path].module.split(".")}
+            fresh = [path for path, targets in self._aside.items() if self._reaches(path, targets, heads, known)]
+            if not fresh:
+                return
+            self._index([replace(self.items[path], named=True) for path in fresh], "following imports")
+            for path in fresh:
+                self.failures.pop(path, None)  # it was no business of ours before
+
+    def _reaches(self, path: str, targets: tuple[str, ...], heads: set[str], known: set[str]) -> bool:
+        near = (target for target in targets if not heads.isdisjoint(target.split(".")))
+        return any(file in known for target in near for file in layout.imported(path, target, self.roots))
+
     def update(self, texts: dict[str, Source]) -> None:
         """Give files another text and index them again."""
         self.texts.update(texts)
@@ -210,6 +231,7 @@ class Session:
         """Index files again that changed on disk; those that aren't part of the run are left alone."""
         self._index([self.items[path] for path in paths if path in self.items], "indexing")
         self._follow_imports()
+        self._add_importers()
 
     def check(self, paths: Iterable[str] | None = None) -> list[Diagnostic]:
         """All findings of `paths` (of all files of the run if None), sorted."""

@@ -77,7 +77,7 @@ def source_of(session: Texts, path: str) -> Source:
 
 class Indexed(NamedTuple):
     """An index with the dotted names that the file imports anywhere, or the reason why there is none. Neither: the
-    file does not concern torch."""
+    file does not name torch."""
 
     file: FileIndex | None = None
     imports: tuple[str, ...] = ()
@@ -91,9 +91,11 @@ def index(item: Item, text: Source | None = None, *, stamped: bool = False) -> I
     from torchmemlint.index.stamps import stamps
 
     try:
-        text = text or (read(item.path) if item.named else _read_concerned(item.path))
-        if text is None:
-            return Indexed()
+        if text is None and not item.named:
+            text, data = _read_concerned(item.path)
+            if text is None:
+                return Indexed(imports=imported_names(data, item.module, item.is_package))
+        text = text or read(item.path)
         file = index_source(text, item.module, item.is_package)
         known = stamps(text, file) if stamped else None
         return Indexed(file, imported_names(text.data, item.module, item.is_package), stamps=known)
@@ -108,15 +110,16 @@ def index(item: Item, text: Source | None = None, *, stamped: bool = False) -> I
     return Indexed(failure=failure)
 
 
-def _read_concerned(path: str) -> Source | None:
-    """The file's text, None where neither torch nor one of our suppressions is in it. Raises SourceError."""
+def _read_concerned(path: str) -> tuple[Source | None, bytes]:
+    """The file's text, None where neither torch nor one of our suppressions is in it, and its bytes. Raises
+    SourceError."""
     try:
         with open(path, "rb") as file:
             data = file.read()
     except OSError as error:
         raise SourceError(f"cannot be read: {error.strerror or error}") from None
     wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")  # UTF-16: not Python, and no word is found in its bytes
-    return sources.decode(data, path) if wide or _INTERESTING.search(data) else None
+    return (sources.decode(data, path) if wide or _INTERESTING.search(data) else None), data
 
 
 def imported_names(data: bytes, module: str, is_package: bool) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.graph import Op, closure, written
 from torchmemlint.flow.patterns import bare, maker, only_reader
 from torchmemlint.flow.tensors import dtype_of
-from torchmemlint.flow.values import Fact, Kind, Value
+from torchmemlint.flow.values import Fact, Kind, Layout, Value
 
 from ._copies import read_in_passing, shown, without_call
 
@@ -133,7 +133,7 @@ class NeedlessClone(Rule):
     def _read(self, event: OpClosed, source: Value) -> Finding | None:
         """The clone is only read."""
         op = event.op
-        if _leaf_wanted(op) or not read_in_passing(event, op, source):
+        if _leaf_wanted(op) or _viewed(op, source) or not read_in_passing(event, op, source):
             return None
         what = f"one more copy of {shown(event, op.receiver_node)}: the clone is only read, and nothing writes either"
         plan = _unwrapped(op, "remove the clone")
@@ -212,6 +212,11 @@ def _shares(source: Value, target: Value | None) -> bool:
 
 def _leaf_wanted(op: Op) -> bool:
     return any(bare(user) in ("requires_grad_", "retain_grad", "register_hook") for user in op.consumers)
+
+
+def _viewed(op: Op, source: Value) -> bool:
+    """Is the clone viewed in another shape, which its source may be too scattered for?"""
+    return source.layout is not Layout.CONTIGUOUS and any(bare(user) == "view" for user in op.consumers)
 
 
 def _unwrapped(op: Op, title: str) -> Plan | None:

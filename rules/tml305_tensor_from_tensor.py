@@ -10,6 +10,8 @@ from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.graph import Op
 from torchmemlint.flow.values import Kind, Value
 
+ARRAYS = frozenset("torch.reshape torch.transpose torch.squeeze torch.flatten torch.swapaxes torch.ravel".split())
+
 
 class TensorFromTensor(Rule):
     """`torch.tensor(t)` of a tensor is one more copy of it.
@@ -79,7 +81,15 @@ class TensorFromTensor(Rule):
 
 
 def _is_tensor(value: Value) -> bool:
-    return value.kind is Kind.TENSOR and not value.weak
+    return value.kind is Kind.TENSOR and not value.weak and not any(map(_may_be_array, value.defs))
+
+
+def _may_be_array(op: Op) -> bool:
+    """Is it known for a tensor only by a method that NumPy's arrays have as well, as `state.reshape(1, -1)`?"""
+    given = op.receiver
+    if op.name not in ARRAYS or not isinstance(op.node, cst.Call) or given is None:
+        return False
+    return any(made.value.kind is Kind.UNKNOWN or _may_be_array(made) for made in given.defs)
 
 
 def _chosen(op: Op, value: Value) -> bool:

@@ -13,6 +13,7 @@ from torchmemlint.flow.batches import per_batch
 from torchmemlint.flow.classes import loads
 from torchmemlint.flow.debugging import few
 from torchmemlint.flow.flagged import by_default
+from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, closure, fact
 from torchmemlint.flow.handed import runs_with_grad
 from torchmemlint.flow.keeping import holder_kind, outlives
@@ -231,8 +232,18 @@ def small(value: Value) -> bool:
     return value.scalar is Fact.YES or value.dtype in INTEGRAL
 
 
+def _bounded(holder: Op) -> bool:
+    """Is it a deque that drops the oldest: `deque(maxlen=100)`, `deque([], 100)`?"""
+    node = holder.node
+    if not isinstance(node, cst.Call) or not (dotted(node.func) or "").endswith("deque"):
+        return False
+    return len(node.args) > 1 or any(a.keyword is not None and a.keyword.value == "maxlen" for a in node.args)
+
+
 def over_data(holder: Op | None, op: Op) -> bool:
     """Does a loop between holder and store run over a loader or an iterable, and not over a range?"""
+    if holder is not None and _bounded(holder):
+        return False
     around = holder.loops if holder is not None else ()
     loops = set(op.loops[len(around) :])
     given = (maker for a in op.arguments for maker in a.value.defs)  # of a call, where what it returns has none of them

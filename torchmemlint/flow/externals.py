@@ -215,6 +215,8 @@ def _reduced(f: Frame, node: cst.Call, name: str, args: Args) -> Value:
     if all(a.value.kind is Kind.HOST for a in args):
         return HOST
     graph, params = f.derived([member, source, *(a.value for a in args)])
+    if name == "sum" and member.kind is source.kind is Kind.UNKNOWN:  # mostly of lengths and counts
+        graph = min(graph, Fact.MAYBE)
     value = Value(kind=member.kind, graph=graph, params=params, scalar=member.scalar)
     kind = "read" if name in ("next", "iter") else "arith"
     return f.op(kind, node, value, arguments=args, inputs=[member], callee=name).value

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from interrupts import heed
 
+from torchmemlint.trace import _show
 from torchmemlint.verify.joined import assigned_before, growth, lines_of
 from torchmemlint.verify.recorder import Account, is_users
 
@@ -74,7 +75,7 @@ SPLIT = LEAKING.replace(KEPT, "y = model(x)\n            total.append(F.cross_en
 
 def trace(folder: Path, *program: str, out: str = "trace.json") -> tuple[subprocess.CompletedProcess[str], Any]:
     """Run the command; what came of it, and what it wrote."""
-    command = [sys.executable, "-m", "torchmemlint", "trace", "--out", out, "--", *program]
+    command = [sys.executable, "-m", "torchmemlint", "trace", "--device", "cpu", "--out", out, "--", *program]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
     written = folder / out
     return done, json.loads(written.read_text(encoding="utf-8")) if written.exists() else None
@@ -235,3 +236,10 @@ def test_a_line_that_only_keeps_is_led_back_to_what_it_keeps(tmp_path: Path) -> 
     assert assigned_before(str(path), 4) == (3,)
     assert assigned_before(str(path), 3) == (2,)
     assert assigned_before(str(tmp_path / "absent.py"), 3) == ()
+
+
+def test_a_program_that_leaves_the_gpu_alone_is_told_so(capsys: pytest.CaptureFixture[str]) -> None:
+    _show({"peak": 0, "device": "cuda"}, 1, [], [])
+    assert "--device cpu" in capsys.readouterr().err
+    _show({"peak": 0, "device": "cpu"}, 1, [], [])
+    assert "--device cpu" not in capsys.readouterr().err

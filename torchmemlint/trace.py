@@ -135,6 +135,8 @@ def _show(record: dict[str, Any], processes: int, joined: Sequence[Any], missing
         table.add_row(growth, peak, where, f"{finding.code} {finding.message.splitlines()[0]}")
     for line in missing:
         table.add_row(human(line.growth), human(line.innermost), f"{_short(line.path)}:{line.row}", _text(line))
+    if not record["peak"] and record["device"] == "cuda":
+        console.print("the program puts nothing on the GPU; with --device cpu its tensors in host memory are followed")
     console.print(table if table.row_count else "no line holds memory that a finding is about")
 
 

@@ -164,3 +164,45 @@ def test_a_file_may_take_longer_in_a_very_large_project(tmp_path: Path) -> None:
     many = {str(i): index("x = 1\n" * 10_000, f"m{i}") for i in range(files.LINES_PER_LIMIT // 10_000 * 3)}
     assert FileChecker(ProjectIndex({"a": small}), Config()).limit == files.SECONDS_PER_FILE
     assert FileChecker(ProjectIndex(many), Config()).limit == 3 * files.SECONDS_PER_FILE
+
+
+def test_what_variables_of_a_file_are_made_of() -> None:
+    file = index(
+        """
+        import logging as log
+        from torch import nn
+
+        RATE, NAMES, TABLE = 0.1, ["a", "b"], {"a": (1, -2)}
+        LIMIT: int = 3
+        SIZES = [1, (2, 3)]
+        LOGGER = log.getLogger(__name__)
+        LAYERS = [nn.Linear(3, 4)]
+        net = nn.Linear(3, 4)
+        try:
+            import fast
+            HAS_FAST = True
+        except ImportError:
+            fast, HAS_FAST = None, False
+        for step in range(3):
+            LIMIT_OF_ALL = None
+        step = 3
+        """
+    )
+    assert function(file, "").made == {
+        "LIMIT": CONSTANT, "SIZES": EMPTY + "list", "LOGGER": CONSTANT, "LIMIT_OF_ALL": CONSTANT,
+    }  # fmt: skip
+
+
+def test_plain_variables_need_no_look_at_the_top_level(interpreted: set[str]) -> None:
+    text = """
+    SIZES = [1, 2]
+    net = nn.Linear(3, 4)
+
+    class Trainer:
+        def step(self, x):
+            self.last = torch.zeros({size})
+    """
+    check(text.replace("{size}", "SIZES[0]"), "TML103")
+    assert interpreted == {"Trainer.step"}
+    check(text.replace("{size}", "net"), "TML103")
+    assert interpreted == {"Trainer.step", ""}

@@ -142,10 +142,8 @@ class Classes:
     def _made(self, method: FunctionInfo, name: str) -> Value | None:
         """What a method puts into an attribute, as the index alone tells: a module, plain data, an empty list."""
         callee = method.made.get(name)
-        if callee is None or callee == CONSTANT:
-            return None if callee is None else HOST
-        if callee.startswith(EMPTY):
-            return Value(kind=Kind.CONTAINER, graph=Fact.NO, name=callee.removeprefix(EMPTY))
+        if callee is None or (told := self._plain(callee)) is not None:
+            return None if callee is None else told
         if callee.startswith(PARAMETER):
             return self._handed(method, callee.removeprefix(PARAMETER))
         if self.program.project.may_freeze(method):
@@ -247,6 +245,13 @@ class Classes:
                 facts.append(self._constructed(flow))
         return max(facts, default=Fact.NO)
 
+    @staticmethod
+    def _plain(form: str | None) -> Value | None:
+        """What the form of an assignment tells by itself."""
+        if form is not None and form.startswith(EMPTY):
+            return Value(kind=Kind.CONTAINER, graph=Fact.NO, name=form.removeprefix(EMPTY))
+        return HOST if form == CONSTANT else None
+
     def _handed(self, method: FunctionInfo, name: str) -> Value | None:
         """What an attribute holds that is a parameter of the constructor, where the annotation tells: plain data, an
         object of a class of the project."""
@@ -297,6 +302,9 @@ class Classes:
 
     def _variable(self, index: FileIndex, name: str) -> Value:
         body = self.program.project.body(index)
+        told = self._plain(body.made.get(name)) if body is not None else None
+        if told is not None:
+            return told
         flow = self.program.flow(body) if body is not None else None
         value = flow.frame.state.env.get(name) if flow is not None else None
         if value is not None and isinstance(value.elements, dict) and body and self.program.project.may_freeze(body):

@@ -15,6 +15,7 @@ from torchmemlint.index.model import ClassInfo, FileIndex, FunctionInfo, Paramet
 from torchmemlint.index.modules import module_name
 from torchmemlint.index.names import Names, plain_words, split_lines, words_of, written
 from torchmemlint.index.sketch import Surroundings, sketch
+from torchmemlint.index.variables import variables
 from torchmemlint.index.walk import (
     FUNCTION,
     Collected,
@@ -282,6 +283,7 @@ class _Maker:
             words=words,
             plain=self._plain(text, words),
             marks=frozenset(map(sys.intern, sketch(body, None, self.file, False))),
+            made=variables(self.found),
         )
 
     def _outside(self, body: Sequence[ast.stmt]) -> Iterator[str]:

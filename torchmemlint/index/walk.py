@@ -32,6 +32,7 @@ class Collected:
     import_rows: list[tuple[int, int]] = field(default_factory=list)  # line slices of module-level imports
     bound: set[str] = field(default_factory=set)
     assigned: list[tuple[str, ast.expr]] = field(default_factory=list)
+    otherwise: set[str] = field(default_factory=set)  # bound at module level, and not by an assignment to the name
 
 
 def first_line(node: FunctionNode | ast.ClassDef) -> int:
@@ -76,7 +77,7 @@ class Walker:
         definition = Definition(node, qualname, owner)
         found.definitions.append(definition)
         if owner is None:
-            found.bound.add(name)
+            self._bound([name])
             if sure and name in found.imports:
                 found.shadowed[name] = found.imports.pop(name)
         if isinstance(node, ast.ClassDef):
@@ -91,7 +92,7 @@ class Walker:
                 found.imports[name] = target
         if owner is None:
             found.import_rows.append((node.lineno - 1, node.end_lineno or node.lineno))
-            found.bound.update(name for name, _ in self._targets(node))
+            self._bound(name for name, _ in self._targets(node))
 
     def _targets(self, node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
         """(local name, absolute target) pairs; star imports are noted instead."""
@@ -113,24 +114,34 @@ class Walker:
         found = self.found
         if isinstance(node, ast.Assign):
             for target in node.targets:
-                found.bound.update(target_names(target))
-                if isinstance(target, ast.Name):
-                    found.assigned.append((target.id, node.value))
+                self._target(target, node.value)
         elif isinstance(node, ast.AnnAssign):
-            found.bound.update(target_names(node.target))
-            if isinstance(node.target, ast.Name) and node.value is not None:
-                found.assigned.append((node.target.id, node.value))
+            self._target(node.target, node.value)
         elif isinstance(node, (ast.AugAssign, ast.For, ast.AsyncFor)):
-            found.bound.update(target_names(node.target))
+            self._bound(target_names(node.target))
         elif isinstance(node, (ast.With, ast.AsyncWith)):
             for item in node.items:
-                found.bound.update(target_names(item.optional_vars))
+                self._bound(target_names(item.optional_vars))
         elif isinstance(node, ast.Match):
-            found.bound.update(_captures(node))
+            self._bound(_captures(node))
         elif isinstance(node, ast.Global):
             found.bound.update(node.names)
         elif type(node).__name__ == "TypeAlias":
-            found.bound.update(target_names(getattr(node, "name", None)))
+            self._bound(target_names(getattr(node, "name", None)))
+
+    def _target(self, target: ast.expr, value: ast.expr | None) -> None:
+        """A target of an assignment; of one that only declares there is no value."""
+        if not isinstance(target, ast.Name):
+            self._bound(target_names(target))
+            return
+        self.found.bound.add(target.id)
+        if value is not None:
+            self.found.assigned.append((target.id, value))
+
+    def _bound(self, names: Iterable[str]) -> None:
+        for name in names:
+            self.found.bound.add(name)
+            self.found.otherwise.add(name)
 
 
 def _branches(node: ast.stmt) -> Iterator[tuple[list[ast.stmt], bool]]:

@@ -213,15 +213,15 @@ def _grows(holder: Op, store: Store) -> bool:
 
 
 def _one_pass(holder: Op, store: Store) -> bool:
-    """Are the values the outputs of layer after layer, each fed to the next? They share the graph of the last."""
+    """Does the loop run over modules, as over the layers or levels of a network? What these give is one pass, whose
+    list is as long as there are modules."""
     around = store.op.loops[: len(holder.loops) + 1]
-    return any(
-        op.name == "module"
-        and op.carried
-        and op.receiver is not None
-        and any(o.name == "iter" and o.value.kind is Kind.MODULE and o.loops == around for o in op.receiver.defs)
-        for op in store.value.defs
-    )
+    for op in closure(store.value.defs, lambda o: o.inputs if o.passes else ()):
+        if op.name == "module" and op.loops == around and op.receiver is not None:
+            given = [o for o in op.receiver.defs if o.name == "iter" and o.value.kind is Kind.MODULE]
+            if any(o.loops in (around, around[:-1]) for o in given):  # the second of `zip(…)`
+                return True
+    return False
 
 
 def replaced(store: Store) -> bool:

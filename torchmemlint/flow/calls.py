@@ -179,7 +179,7 @@ def _unknown_method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, 
         value = replace(base, device="cpu" if name == "cpu" else tensors.device_of(args) or base.device)
         return f.op(f"torch.{name}", node, value, receiver=base, receiver_node=func.value, arguments=args).value
     surely = base.graph is Fact.YES and knowledge.tensor_method(name) and name not in ("get", "values", "index")
-    if surely or tensors.distinctive(name, len(args)):
+    if surely or tensors.distinctive(name, len(args)) or knowledge.tensor_method(name) and _names_dimensions(args):
         tensor = replace(base, kind=Kind.TENSOR)
         return tensors.method(f, node, func, tensor, args) or _opaque(f, node, func, base, args)
     fact = knowledge.container_method(name)
@@ -195,6 +195,11 @@ def _frozen(value: Value) -> bool:
     """Is it an object, or a copy of one, on which `requires_grad_(False)` was called before it proved a module?"""
     made = closure(value.defs, lambda o: o.inputs if o.name in ("copy", "bind", "torch.to", "torch.cuda") else (), 20)
     return any(op.name == "torch.requires_grad_" and op.value.graph is Fact.NO for op in made)
+
+
+def _names_dimensions(args: list[Argument]) -> bool:
+    """`x.mean(dim=1)`, `x.max(1, keepdim=True)`: arrays and frames call it an axis; labelled arrays name it by text."""
+    return any(a.name in ("dim", "keepdim") and not isinstance(a.value.const, str) for a in args)
 
 
 LISTING = frozenset({"items", "keys", "values"})

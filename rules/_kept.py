@@ -64,7 +64,7 @@ def verdicts(event: HolderClosed) -> Iterator[Verdict]:
         return
     visible = not event.sinks & OUT_OF_SIGHT
     for store in event.stores:
-        if _handed_to_backward_elsewhere(store):
+        if _handed_to_backward_elsewhere(store) or _other_member(store):
             continue
         if fact(store.value) is Fact.YES:
             walked = event.kind == "attribute" and store.how == "assign" and returned_besides(event.function, store)
@@ -192,6 +192,21 @@ def _attached_nodes(node: cst.BaseExpression, value: Value) -> list[cst.BaseExpr
         return []
     known = value.kind is Kind.TENSOR or (bool(value.defs) and all(_proven(node, op) for op in value.defs))
     return [node] if known and fact(value) is Fact.YES else []
+
+
+def _other_member(store: Store) -> bool:
+    """Is what is added up one of several members of an unknown result, of which a backward proves another to have a
+    graph? Beside a loss that is mostly a count."""
+    added = [(store.value, store.value_node)] if store.how == "accumulate" else []
+    if store.how == "assign" and isinstance(store.op.node, cst.Name):
+        sums = [op for op in store.value.defs if op.name == "arith" and isinstance(op.node, cst.AugAssign)]
+        added = [(a.value, a.node) for op in sums for a in op.arguments if fact(a.value) is not Fact.NO]
+    return bool(added) and all(node is not None and _unnamed(value, node) for value, node in added)
+
+
+def _unnamed(value: Value, node: cst.BaseExpression) -> bool:
+    calls = [op for op in value.defs if op.name in ("call", "?call") and op.proven and not _proven(node, op)]
+    return value.graph is not Fact.YES and bool(calls) and len(calls) == len(value.defs)
 
 
 def _proven(node: cst.BaseExpression, op: Op) -> bool:

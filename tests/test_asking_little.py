@@ -77,7 +77,8 @@ def test_callers_are_asked_about_objects_that_they_may_tell(interpreted: set[str
     ("text", "data"),
     [
         ("int", True), ("Tuple[int, ...]", True), ("typing.Optional[torch.device]", True), ("list[Path] | None", True),
-        ("Literal['avg', 'torch.nn.Module']", True), ("dict[str, Tensor]", False), ("Any", False), ("Callable", False),
+        ("Literal['avg', 'torch.nn.Module']", True), ("dict[str, Tensor]", False),
+        ("list", False), ("dict[str, list]", False), ("Sequence[list[int]]", True), ("Any", False), ("Callable", False),
         ("Union[str, Net]", False), ("", False), (None, False), ("'Net'", False),
     ],
 )  # fmt: skip

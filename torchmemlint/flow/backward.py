@@ -51,7 +51,7 @@ def walk(f: Frame, node: cst.CSTNode, root: Value, args: list[Argument], base: V
         for maker in root.defs:
             for source in upstream(maker):
                 if op not in source.freed:
-                    source.freed.append(op)
+                    source.freed = (*source.freed, op)
     return op
 
 
@@ -83,5 +83,5 @@ def grad(f: Frame, node: cst.Call, args: list[Argument]) -> Value:
         passes=creates,
     )
     if op is not None and creates:
-        op.freed.clear()
+        op.freed = ()
     return replace(result.value, kind=Kind.UNKNOWN)

@@ -259,6 +259,8 @@ class Classes:
         value = self.program.annotation(self.program.project.header(method.path), annotation)
         if value.kind is Kind.INSTANCE:
             return replace(value, graph=Fact.MAYBE) if self.program.is_record(value) else value
+        if declares_data(annotation):
+            return replace(value, graph=Fact.NO)
         return HOST if value.kind is Kind.HOST else None
 
     def _makes_parameters(self, method: FunctionInfo) -> bool:

@@ -11,7 +11,7 @@ import libcst as cst
 
 from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, link, proven
 from torchmemlint.flow.units import dotted, own_parameters
-from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, join, known_members, mapped, replace
+from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, join, known_members, mapped, replace, united
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Closure", "Frame", "State", "dotted", "merge"]
 
 INLINE_DEPTH = 3  # how deep calls of nested functions are followed
+ENDS: dict[frozenset[Sink], frozenset[Sink]] = {}  # the few sets of sinks that there are, each once in memory
 
 
 class State:
@@ -142,7 +143,8 @@ class Frame:
         op.mode, op.callee, op.path = mode, callee, path
         op.passes = passes and mode is not Mode.OFF
         if sunk:
-            op.sunk.update(sunk)
+            op.sunk = op.sunk.union(sunk)
+            op.sunk = ENDS.setdefault(op.sunk, op.sunk)
         op.value = replace(value, defs=(op,))
         link(op, [receiver, *[a.value for a in op.arguments], *inputs])
         return op
@@ -155,7 +157,7 @@ class Frame:
         for value in values:
             for part in (value, *_put_in(value)) if value is not None else ():
                 own = Fact.YES if proven(part) else part.graph
-                graph, params = graph.either(own), params | part.params
+                graph, params = graph.either(own), united(params, part.params)
         if self.state.mode is Mode.UNKNOWN and graph is Fact.YES:
             graph = Fact.MAYBE
         return graph, params
@@ -180,7 +182,7 @@ class Frame:
         value = self.filled(value)
         op = self.op("store", node, value, inputs=[value], **facts)
         if all(s.op is not op for s in holder.stores):
-            holder.stores.append(Store(op, value, value_node, how, nested))
+            holder.stores = (*holder.stores, Store(op, value, value_node, how, nested))
         else:
             held = next(s for s in holder.stores if s.op is op)
             held.value, held.value_node = value, value_node
@@ -199,7 +201,7 @@ class Frame:
         if not grown and not _put_in(value):
             return value
         graph, params = self.derived([*grown, value] if _put_in(value) else grown)
-        return replace(inner, graph=graph.either(value.graph), params=params | value.params)
+        return replace(inner, graph=graph.either(value.graph), params=united(params, value.params))
 
     # -- environment --------------------------------------------------------------------------------------------
 

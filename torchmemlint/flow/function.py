@@ -124,7 +124,7 @@ def _walked_by_framework(frame: Frame) -> None:
     for back in [op for op in frame.ops if op.name == "return" and not op.depth]:
         for maker in back.inputs:
             for source in upstream(maker):
-                source.freed.append(back)
+                source.freed = (*source.freed, back)
 
 
 def _run_uncalled(frame: Frame, handed: dict[cst.CSTNode, tuple[Value, ...]]) -> None:

@@ -85,13 +85,13 @@ class Op:
     handlers: tuple[Handler, ...] = ()  # the except blocks around it, outermost first
     order: int = 0  # position in the order of evaluation
     statement: cst.CSTNode | None = None
-    sunk: set[Sink] = field(default_factory=set)  # where this operation itself ends its operands
-    stores: list[Store] = field(default_factory=list)  # a holder's stores
+    sunk: frozenset[Sink] = frozenset()  # where this operation itself ends its operands
+    stores: tuple[Store, ...] = ()  # a holder's stores
     passes: bool = True  # does the result carry its operands' graph?
     proven: bool = False  # a backward call on the result proves that it carries a graph
-    freed: list[Op] = field(default_factory=list)  # backward calls that free the result's graph
+    freed: tuple[Op, ...] = ()  # backward calls that free the result's graph
     path: str | None = None  # of a store or load: the variable or attribute path ("self.history")
-    kept: list[tuple[Kept, Argument | None, list[Argument]]] = field(default_factory=list)
+    kept: tuple[tuple[Kept, Argument | None, list[Argument]], ...] = ()
     """Of a project call: what the callee keeps, the argument that holds it, the arguments that are kept."""
     depth: int = 0  # how many inlined nested functions deep
     carried: bool = False  # a value made in an earlier iteration of the innermost loop came in

@@ -17,7 +17,7 @@ from torchmemlint.flow.graph import Argument, Mode, Op, proven
 from torchmemlint.flow.holders import holders_of, outliving
 from torchmemlint.flow.summary import Settings, Summary
 from torchmemlint.flow.types import is_property
-from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, join, known_members, mapped, replace
+from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, join, known_members, mapped, replace, united
 from torchmemlint.index.model import ClassInfo, FunctionInfo
 
 
@@ -169,10 +169,10 @@ def applied(f: Frame, node: cst.Call, info: FunctionInfo, args: list[Argument], 
     op = f.op("call", node, value, inputs=inputs, callee=info.id, path=dotted(node.func))
     op.arguments, op.receiver, op.target = args, receiver, info.path
     op.value = _owned(op.value, op)
-    op.kept = [
+    op.kept = tuple(
         (kept, _at(bound, kept.root), [a for p in sorted(kept.params) if (a := _at(bound, p)) is not None])
         for kept in summary.kept
-    ]
+    )
     _fill(f, node, op)
     _effects(f, summary, bound, receiver)
     return op.value
@@ -230,7 +230,7 @@ def _result(f: Frame, summary: Summary, value: Value, bound: list[Argument | Non
         graph, params = value.graph, frozenset[int]()
         for operand in operands:
             own = Fact.YES if proven(operand) else operand.graph
-            graph, params = graph.either(own), params | operand.params
+            graph, params = graph.either(own), united(params, operand.params)
         if f.state.mode is Mode.UNKNOWN or summary.split:
             graph = min(graph, Fact.MAYBE)
     made = mapped(value, lambda e: _result(f, summary, e, bound))

@@ -26,7 +26,7 @@ DATA = (
     | frozenset("Optional Union Literal torch.device torch.dtype torch.Size os.PathLike".split())
 )
 TEXTS = re.compile(r"\"[^\"]*\"|'[^']*'")
-NAMES = re.compile(r"[A-Za-z_][\w.]*")
+NAMES = re.compile(r"([A-Za-z_][\w.]*)(\[?)")
 ROLES = {"optimizer": Kind.OPTIMIZER, "scaler": Kind.SCALER, "loader": Kind.LOADER, "scheduler": Kind.OPTIMIZER}
 
 
@@ -80,9 +80,9 @@ def _named(program: Program, index: FileIndex, text: str) -> Value:
 
 
 def declares_data(text: str | None) -> bool:
-    """Does an annotation name nothing but numbers, texts, devices and containers of these?"""
-    names = NAMES.findall(TEXTS.sub("", text)) if text else []
-    return bool(names) and all(name.removeprefix("typing.") in DATA for name in names)
+    """Does an annotation name nothing but numbers, texts, devices and containers that are said to hold these?"""
+    names = [(name.removeprefix("typing."), opened) for name, opened in NAMES.findall(TEXTS.sub("", text or ""))]
+    return bool(names) and all(name in DATA and (opened or name not in CONTAINERS) for name, opened in names)
 
 
 def is_property(method: FunctionInfo) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import libcst as cst
@@ -20,6 +21,7 @@ METADATA = frozenset(
     "shape ndim dtype device layout is_cuda is_cpu is_leaf is_sparse requires_grad grad_fn names nbytes".split()
 )
 DETACHED = frozenset({"data", "grad"})
+SOME_NUMBER = replace(HOST, const=0.5)
 SHUFFLED = frozenset({"T", "mT", "H", "mH"})
 
 
@@ -302,17 +304,21 @@ def _starred(f: Frame, node: cst.StarredElement) -> Value:
     return evaluate(f, node.value)
 
 
-def _text(f: Frame, node: cst.SimpleString) -> Value:
-    raw = node.raw_value
+def _literal(f: Frame, node: cst.SimpleString | cst.Integer) -> Value:
+    return _constant(type(node), node.value)
+
+
+@lru_cache(maxsize=4096)
+def _constant(kind: type[cst.BaseExpression], spelled: str) -> Value:
+    """A literal's value, made once for each spelling: the same few are everywhere."""
+    if kind is cst.Integer:
+        return replace(HOST, const=int(spelled.replace("_", ""), 0) if len(spelled) < 20 else None)
+    raw = cst.SimpleString(spelled).raw_value
     return replace(HOST, const=raw) if "\\" not in raw else HOST
 
 
-def _integer(f: Frame, node: cst.Integer) -> Value:
-    return replace(HOST, const=int(node.value.replace("_", ""), 0) if len(node.value) < 20 else None)
-
-
 def _number(f: Frame, node: cst.CSTNode) -> Value:
-    return replace(HOST, const=0.5)
+    return SOME_NUMBER
 
 
 EXPRESSIONS |= {
@@ -339,8 +345,8 @@ EXPRESSIONS |= {
     cst.FormattedString: _formatted,
     cst.ConcatenatedString: _concatenated,
     cst.StarredElement: _starred,
-    cst.SimpleString: _text,
-    cst.Integer: _integer,
+    cst.SimpleString: _literal,
+    cst.Integer: _literal,
     cst.Float: _number,
     cst.Imaginary: _number,
 }

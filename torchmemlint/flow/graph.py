@@ -173,7 +173,9 @@ def sinks(op: Op) -> frozenset[Sink]:
 def proven(value: Value) -> bool:
     """Does a backward call prove that the value carries a graph, on every path? What it proves of the maker of a
     container is proven of one of its members."""
-    if not value.defs or not all(op.proven and not _renewed(op) for op in value.defs):
+    if not value.defs or not value.defs[0].proven:
+        return False  # the most frequent case
+    if not all(op.proven and not _renewed(op) for op in value.defs):
         return False
     settled = value.kind is Kind.CONTAINER and not any(op.stores for op in value.defs)
     members = known_members(value) if settled else ()

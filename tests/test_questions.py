@@ -40,6 +40,18 @@ def test_the_order_of_asking_changes_nothing(order: tuple[str, ...]) -> None:
     }
 
 
+def test_nor_does_it_where_a_circle_is_too_wide_for_a_second_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(questions, "WIDE", 3)
+    found = []
+    for order in itertools.permutations(RING):
+        asked = Asked(RING)
+        answers = {name: asked.ask(name) for name in order}
+        found.append({name: answers[name] for name in RING})
+        assert max(asked.runs.values()) <= 4  # an interpretation is made anew from the answers, should it be asked for
+    assert all(each == found[0] for each in found)
+    assert found[0]["b"] != frozenset(RING) - {"f3"}  # what a second round would have found
+
+
 def test_a_settled_circle_is_not_interpreted_again() -> None:
     asked = Asked(RING, alike=True)
     asked.ask("f1")

@@ -192,13 +192,12 @@ class Questions:
         if len(members) == 1:
             self._keep(head)
             return head.value
-        number = self._rounds.get(head.key, 0)
+        first = min(members, key=_rank)
+        number = self._rounds.get(head.key, 0) or int(first is head)
         if number >= (ROUNDS if len(members) <= WIDE else 1):
             self._settle(members)
             return head.value
-        first = min(members, key=_rank)
-        if number or first is head:  # a round from the least key is over: the next one uses its answers
-            number = max(number, 1)
+        if number:  # a round from the least key is over: the next one uses its answers
             self._earlier.update((member.key, member.value) for member in members)
         self._rounds[first.key] = number + 1
         again = _Open(first.key, first.answer, first.cut, first.bulky)

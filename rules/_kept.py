@@ -205,6 +205,7 @@ def _other_member(store: Store) -> bool:
 
 
 def _unnamed(value: Value, node: cst.BaseExpression) -> bool:
+    """Is it a result of calls whose graph a backward proves under another name alone?"""
     calls = [op for op in value.defs if op.name in ("call", "?call") and op.proven and not _proven(node, op)]
     return value.graph is not Fact.YES and bool(calls) and len(calls) == len(value.defs)
 

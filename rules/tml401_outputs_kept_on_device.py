@@ -66,11 +66,11 @@ class OutputsKeptOnDevice(Rule):
     def check_return(self, event: OpClosed) -> Iterator[Finding]:
         """What a framework keeps until the end of the epoch."""
         found = list(returned_for_epoch(event.function, event.op))
-        for ends, severity in (({End.LAST}, self.severity), ({End.HOST}, self.severity), (set(End), Severity.HINT)):
-            names = [f"`{name}`" for name, end, _ in found if end in ends]
+        for ends, severity in (({End.UNREAD}, self.severity), ({End.HOST}, self.severity), (set(End), Severity.HINT)):
+            names = [name for name, end, _ in found if end in ends]
             if names:
                 keep = " and ".join(names) + (" is" if len(names) == 1 else " are") + " kept on the device"
-                reads = ", which never reads it" if ends == {End.LAST} else ""
+                reads = ", which never reads it" if ends == {End.UNREAD} else ""
                 message = f"{keep} for each batch of the epoch, until `{found[0][2].name}`{reads}"
                 yield self.finding(event, event.op.node, message, severity=severity)
                 return

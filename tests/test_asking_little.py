@@ -12,10 +12,11 @@ from indexing import function, index
 from torchmemlint import files
 from torchmemlint.api import check_source
 from torchmemlint.config import Config
+from torchmemlint.engine import Session
 from torchmemlint.files import FileChecker
 from torchmemlint.flow import function as flow_function
 from torchmemlint.flow.types import declares_data
-from torchmemlint.index.constructors import CONSTANT, EMPTY, PARAMETER
+from torchmemlint.index.constructors import COLLECTION, CONSTANT, PARAMETER
 from torchmemlint.index.project import ProjectIndex
 
 HEAD = "import torch\nfrom torch import nn\n"
@@ -104,8 +105,8 @@ def test_what_a_method_makes_attributes_of() -> None:
                 self.pairs = [rate]
         """
     )
-    assert function(file, "Net.__init__").made == {"names": EMPTY + "dict", "losses": EMPTY + "list"}
-    assert function(file, "Net.reset").made == {"cache": EMPTY + "dict"}
+    assert function(file, "Net.__init__").made == {"names": COLLECTION + "dict", "losses": COLLECTION + "list"}
+    assert function(file, "Net.reset").made == {"cache": COLLECTION + "dict"}
     single = index("class Net:\n    def reset(self, rate):\n        self.rate = rate\n        self.seen = None\n")
     assert function(single, "Net.reset").made == {"rate": PARAMETER + "rate", "seen": CONSTANT}
 
@@ -160,6 +161,29 @@ def test_decorators_are_read_where_their_file_knows_of_grad_modes(interpreted: s
     assert "logged" in interpreted
 
 
+@pytest.mark.parametrize(
+    ("mode", "found"), [("torch.no_grad()", []), ("torch.autograd.profiler.profile()", ["TML201"])]
+)
+def test_decorators_are_read_where_a_file_that_they_use_knows_of_grad_modes(
+    tmp_path: Path, mode: str, found: list[str]
+) -> None:
+    (tmp_path / "modes.py").write_text(
+        f"import contextlib\nimport torch\n@contextlib.contextmanager\ndef inside():\n    with {mode}:\n        yield\n"
+    )
+    (tmp_path / "wrappers.py").write_text(
+        "from modes import inside\ndef evaluated(run):\n    def inner(*given):\n"
+        "        with inside():\n            return run(*given)\n    return inner\n"
+    )
+    (tmp_path / "main.py").write_text(
+        "from torch import nn\nfrom wrappers import evaluated\n@evaluated\ndef score(model, loader):\n"
+        "    return sum((model(x).argmax(1).cpu() == y).sum().item() for x, y in loader)\n"
+        "def run(loader):\n    model = nn.Linear(3, 4).cuda()\n    model.eval()\n    print(score(model, loader))\n"
+    )
+    with Session(Config(select=("TML201",))) as session:
+        session.add([str(tmp_path)])
+        assert [d.code for d in session.check()] == found
+
+
 def test_a_file_may_take_longer_in_a_very_large_project(tmp_path: Path) -> None:
     small = index("x = 1\n")
     many = {str(i): index("x = 1\n" * 10_000, f"m{i}") for i in range(files.LINES_PER_LIMIT // 10_000 * 3)}
@@ -190,7 +214,7 @@ def test_what_variables_of_a_file_are_made_of() -> None:
         """
     )
     assert function(file, "").made == {
-        "LIMIT": CONSTANT, "SIZES": EMPTY + "list", "LOGGER": CONSTANT, "LIMIT_OF_ALL": CONSTANT,
+        "LIMIT": CONSTANT, "SIZES": COLLECTION + "list", "LOGGER": CONSTANT, "LIMIT_OF_ALL": CONSTANT,
     }  # fmt: skip
 
 

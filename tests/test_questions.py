@@ -18,9 +18,9 @@ CHAIN = {f"f{i}": [f"f{i + 1}"] for i in range(90)} | {"f90": []}
 class Asked:
     """Answers questions over a graph, and counts how often each is worked out."""
 
-    def __init__(self, graph: dict[str, list[str]], alike: bool = False) -> None:
+    def __init__(self, graph: dict[str, list[str]], alike: bool = False, room: int = 1000) -> None:
         self.graph, self.runs = graph, Counter[str]()
-        self.questions = Questions(1000, lambda a, b: alike, lambda answer: 1)
+        self.questions = Questions(room, lambda a, b: alike, lambda answer: 1)
 
     def ask(self, name: str) -> frozenset[str]:
         return self.questions.ask((name,), lambda: self._find(name), frozenset(), bulky=name.startswith("f"))
@@ -74,3 +74,19 @@ def test_long_chains_are_answered_from_their_far_end(monkeypatch: pytest.MonkeyP
     asked = Asked(CHAIN)
     assert len(asked.ask("f0")) == len(CHAIN)
     assert max(asked.runs.values()) <= 10
+
+
+def test_as_many_interpretations_are_kept_as_there_is_room_for() -> None:
+    asked = Asked({f"f{i}": [] for i in range(5)}, room=3)
+    for name in ("f0", "f1", "f2", "f0", "f3", "f0", "f2", "f1"):
+        asked.ask(name)
+    assert asked.runs == Counter({"f1": 2, "f0": 1, "f2": 1, "f3": 1})  # `f1` made room for `f3`: longest not asked for
+
+
+def test_an_interpretation_that_is_made_again_weighs_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(questions, "DEEPEST", 20)
+    circles = {f"f{i}": [f"f{i + 1}", f"f{max(0, i - 30)}"] for i in range(90)} | {"f90": []}
+    asked = Asked(circles, alike=True)
+    for name in circles:
+        asked.ask(name)
+    assert asked.questions._load == len(asked.questions._bulky)

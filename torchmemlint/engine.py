@@ -181,10 +181,10 @@ class Session:
         if result.file is not None:
             self.indexes[item.path] = result.file
             self._imports[item.path] = result.imports
-        elif result.failure is None:
-            self._aside[item.path] = result.imports
         elif result.failure is not None:
             self.failures[item.path] = result.failure
+        else:
+            self._aside[item.path] = result.imports
 
     def _follow_imports(self) -> None:
         """Index what the indexed files import, transitively: files of the run first come, others up to a limit."""

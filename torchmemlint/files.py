@@ -76,7 +76,7 @@ def source_of(session: Texts, path: str) -> Source:
 
 
 class Indexed(NamedTuple):
-    """An index with the dotted names that the file imports anywhere, or the reason why there is none. Neither: the
+    """An index, or the reason why there is none, with the dotted names that the file imports anywhere. Neither: the
     file does not name torch."""
 
     file: FileIndex | None = None

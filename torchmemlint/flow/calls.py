@@ -22,6 +22,7 @@ MODULE_EVIDENCE = frozenset(
 AMBIVALENT = frozenset("to cuda cpu half float double bfloat16 type".split())  # tensors and modules have them
 CALLABLE = frozenset({Kind.EXTERNAL, Kind.FUNCTION, Kind.CLASS, Kind.MODULE, Kind.INSTANCE})
 OWN_EVIDENCE = frozenset("eval parameters named_parameters modules named_modules children named_children".split())
+LISTING = frozenset({"items", "keys", "values"})
 SHAPES = frozenset({"size", "dim", "numel", "nelement", "ndimension"})  # numbers, whoever gives them
 SHARED_EVIDENCE = {"to": "moved", "cuda": "moved", "cpu": "moved", "state_dict": "saved", "load_state_dict": "saved"}
 """Methods that tensors or optimizers have as well: two of these uses, or one and a call, only a module has."""
@@ -200,9 +201,6 @@ def _frozen(value: Value) -> bool:
 def _names_dimensions(args: list[Argument]) -> bool:
     """`x.mean(dim=1)`, `x.max(1, keepdim=True)`: arrays and frames call it an axis; labelled arrays name it by text."""
     return any(a.name in ("dim", "keepdim") and not isinstance(a.value.const, str) for a in args)
-
-
-LISTING = frozenset({"items", "keys", "values"})
 
 
 def _opaque(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: list[Argument]) -> Value:

@@ -12,7 +12,7 @@ from torchmemlint.flow.holders import members_of
 from torchmemlint.flow.summary import plain
 from torchmemlint.flow.types import declares_data
 from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, join, known_members, mapped, replace
-from torchmemlint.index.constructors import CONSTANT, EMPTY, PARAMETER
+from torchmemlint.index.constructors import COLLECTION, CONSTANT, PARAMETER
 from torchmemlint.index.marks import CALLS, HANDS
 from torchmemlint.index.model import ClassInfo, FileIndex, FunctionInfo
 
@@ -248,8 +248,8 @@ class Classes:
     @staticmethod
     def _plain(form: str | None) -> Value | None:
         """What the form of an assignment tells by itself."""
-        if form is not None and form.startswith(EMPTY):
-            return Value(kind=Kind.CONTAINER, graph=Fact.NO, name=form.removeprefix(EMPTY))
+        if form is not None and form.startswith(COLLECTION):
+            return Value(kind=Kind.CONTAINER, graph=Fact.NO, name=form.removeprefix(COLLECTION))
         return HOST if form == CONSTANT else None
 
     def _handed(self, method: FunctionInfo, name: str) -> Value | None:

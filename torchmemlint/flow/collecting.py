@@ -41,6 +41,7 @@ class End(Enum):
 
     HOST = "host"  # it ends as Python or NumPy data, or in a library
     LAST = "last"  # only its last member is read
+    UNREAD = "unread"  # nothing reads it
     ASKED = "asked"  # nothing reads it where the function is called with its defaults
     DEVICE = "device"  # the program computes with it
     UNKNOWN = "unknown"  # code out of sight has it
@@ -257,11 +258,8 @@ def _gives(member: Op, op: Op, loops: set[int]) -> bool:
     if loops.intersection(member.loops[-1:]):
         return True
     paired = member.name == "iter" and not isinstance(member.node, cst.Subscript)
-    return (
-        paired
-        and member.loops == op.loops[: len(member.loops)]
-        and not loops.isdisjoint(op.loops[len(member.loops) :][:1])
-    )
+    depth = len(member.loops)
+    return paired and member.loops == op.loops[:depth] and not loops.isdisjoint(op.loops[depth : depth + 1])
 
 
 def _piece(member: Op) -> bool:
@@ -321,10 +319,12 @@ def _end_on_object(flow: FunctionFlow, path: str, file: str) -> End:
     ends = set()
     for info in flow.program.project.mentions(attribute, file):
         inner = flow.program.flow(info)
-        found = [u for load in loads(inner, attribute) for u in _readers(load)] if inner is not None else []
+        if inner is None:
+            return End.UNKNOWN
+        found = [u for load in loads(inner, attribute) for u in _readers(load)]
         readers += found
-        if inner is None or found:
-            ends.add(becomes(inner, found, 3) if inner is not None else End.UNKNOWN)
+        if found:
+            ends.add(becomes(inner, found, 3))
     if readers and all(map(_takes_last, readers)):
         return End.LAST
     return ends.pop() if len(ends) == 1 else End.UNKNOWN

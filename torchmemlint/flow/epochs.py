@@ -25,13 +25,14 @@ def returned_for_epoch(flow: FunctionFlow, op: Op) -> Iterator[tuple[str, End, F
     for key, value in _returned(flow, op) if end is not None else ():
         if end is None or not _at_full_size(flow, value):
             continue
+        name = f"`{key}`" if key else "the result"
         if _unread(flow, end, key):
-            yield key or "the result", End.LAST, end
+            yield name, End.UNREAD, end
             continue
         inner = flow.program.flow(end)
         results = [o for o in inner.named("param") if o.path == end.parameters[1].name] if inner is not None else []
         fate = becomes(inner, [u for o in results for u in o.uses], 1) if inner is not None else End.UNKNOWN
-        yield key or "the result", fate, end
+        yield name, fate, end
 
 
 def _at_full_size(flow: FunctionFlow, value: Value, depth: int = NESTING) -> bool:

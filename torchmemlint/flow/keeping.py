@@ -128,11 +128,8 @@ def _cut_first(holder: Op, store: Store) -> bool:
 
 def _overwritten(holder: Op, store: Store) -> bool:
     """Does the call always put something else into the attribute before it ends?"""
-    depth = len(store.op.branches)
     later = (s.op for s in holder.stores if s.how == store.how == "assign" and s.op.order > store.op.order)
-    return any(
-        op.loops == store.op.loops and op.branches == store.op.branches[: min(len(op.branches), depth)] for op in later
-    )
+    return any(op.loops == store.op.loops and op.branches == store.op.branches[: len(op.branches)] for op in later)
 
 
 def _buffered(flow: FunctionFlow, store: Store, kind: str) -> bool:

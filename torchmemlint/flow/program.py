@@ -275,11 +275,15 @@ class Program:
 
     def _calling_mode(self, info: FunctionInfo, decorator: str) -> Mode | None:
         found = self.project.resolve(decorator, self.project.header(info.path))
-        if not isinstance(found, FunctionInfo):
-            return None
-        file = self.project.header(found.path)
-        flow = self.flow(found) if self.project.names_any(file, knowledge.mode_words()) else None
+        flow = self.flow(found) if isinstance(found, FunctionInfo) and self._may_switch(found) else None
         return self.callers.mode_of_parameter_calls(flow) if flow is not None else None
+
+    def _may_switch(self, decorator: FunctionInfo) -> bool:
+        """Does its file name something that switches grad mode, or one from which the decorator uses an import?"""
+        file = self.project.header(decorator.path)
+        used = (self.project.lookup(file, name) for name in sorted(decorator.words & file.imports.keys()))
+        paths = [file.path, *(target.path for target in used if not isinstance(target, str))]
+        return any(self.project.names_any(self.project.header(path), knowledge.mode_words()) for path in paths)
 
     def entered_mode(self, value: Value) -> Mode | None:
         """The grad mode inside `with value:` for a context manager of the project."""

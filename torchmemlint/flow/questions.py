@@ -230,6 +230,8 @@ class Questions:
         if not asked.bulky:
             self._answers[asked.key] = asked.value
             return
+        if asked.key in self._bulky:  # answered again, at the end of a long chain
+            self._load -= self.weight(self._bulky.pop(asked.key))
         self._bulky[asked.key] = asked.value
         self._load += self.weight(asked.value)
         while self._load > self.room and len(self._bulky) > 1:

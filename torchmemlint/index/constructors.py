@@ -8,14 +8,13 @@ from collections.abc import Iterable, Iterator
 from torchmemlint.index.names import written
 from torchmemlint.index.walk import FunctionNode, statements, target_names
 
-CONSTANT, PARAMETER, EMPTY = "=", "=:", "=["
-DISPLAYS: dict[type[ast.expr], str] = {ast.List: "list", ast.Dict: "dict"}
+CONSTANT, PARAMETER, COLLECTION = "=", "=:", "=["
 
 
 def made(node: FunctionNode) -> dict[str, str]:
     """What every assignment in a method gives an attribute: the callee as it is written, CONSTANT for plain data,
-    PARAMETER and its name for a parameter, EMPTY and its type for a list or dict into which the method puts nothing.
-    Attributes of which the form does not tell are left out."""
+    PARAMETER and its name for a parameter, COLLECTION and its type for a list or dict into which the method puts
+    nothing. Attributes of which the form does not tell are left out."""
     if not node.args.args:
         return {}
     own = node.args.args[0].arg
@@ -30,8 +29,8 @@ def made(node: FunctionNode) -> dict[str, str]:
                 form = _form(value, given) if isinstance(target, ast.Attribute) else None
                 found[name] = form if found.get(name, form) == form else None
     told = {name: form for name, form in found.items() if form is not None and _stands(form, local, rebound)}
-    used = _read(node, own) if any(form.startswith(EMPTY) for form in told.values()) else ()
-    return {name: form for name, form in told.items() if not form.startswith(EMPTY) or name not in used}
+    used = _read(node, own) if any(form.startswith(COLLECTION) for form in told.values()) else ()
+    return {name: form for name, form in told.items() if not form.startswith(COLLECTION) or name not in used}
 
 
 def _read(node: FunctionNode, own: str) -> set[str]:
@@ -44,7 +43,7 @@ def _stands(form: str, local: set[str], rebound: set[str]) -> bool:
     """Does the name in a form mean what the module's level or the caller gave it?"""
     if form.startswith(PARAMETER):
         return form.removeprefix(PARAMETER) not in rebound
-    return form == CONSTANT or form.startswith(EMPTY) or form.partition(".")[0] not in local | rebound
+    return form == CONSTANT or form.startswith(COLLECTION) or form.partition(".")[0] not in local | rebound
 
 
 def _assignments(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr | None]]:
@@ -80,6 +79,8 @@ def _form(value: ast.expr | None, given: set[str]) -> str | None:
         return written(value.func)
     if isinstance(value, ast.Constant):
         return CONSTANT
-    if type(value) in DISPLAYS and not (value.elts if isinstance(value, ast.List) else value.keys):  # type: ignore[union-attr]
-        return EMPTY + DISPLAYS[type(value)]  # type: ignore[index]
+    if isinstance(value, ast.List) and not value.elts:
+        return COLLECTION + "list"
+    if isinstance(value, ast.Dict) and not value.keys:
+        return COLLECTION + "dict"
     return PARAMETER + value.id if isinstance(value, ast.Name) and value.id in given else None

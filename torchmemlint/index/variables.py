@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from torchmemlint.index.constructors import CONSTANT, EMPTY
+from torchmemlint.index.constructors import COLLECTION, CONSTANT
 from torchmemlint.index.names import written
 from torchmemlint.index.walk import Collected
 
@@ -14,8 +14,8 @@ LITERAL = (ast.Constant, ast.expr_context, ast.UnaryOp, ast.unaryop, *DISPLAYS)
 
 
 def variables(found: Collected) -> dict[str, str]:
-    """What every assignment gives a variable: CONSTANT for plain data, EMPTY and its type for a display of literals.
-    Variables of which the form does not tell, or that are bound in other ways too, are left out."""
+    """What every assignment gives a variable: CONSTANT for plain data, COLLECTION and its type for a display of
+    literals. Variables of which the form does not tell, or that are bound in other ways too, are left out."""
     told: dict[str, str | None] = {}
     for name, value in found.assigned:
         form = _form(value, found.imports) if name not in found.otherwise else None
@@ -30,5 +30,5 @@ def _form(value: ast.expr, imports: dict[str, str]) -> str | None:
         head, dot, rest = (written(value.func) or "").partition(".")
         return CONSTANT if f"{imports.get(head)}{dot}{rest}" in PLAIN_MAKERS else None
     if type(value) in DISPLAYS and all(isinstance(part, LITERAL) for part in ast.walk(value)):
-        return EMPTY + DISPLAYS[type(value)]
+        return COLLECTION + DISPLAYS[type(value)]
     return None

@@ -323,7 +323,7 @@ def storing_names() -> frozenset[str]:
     return frozenset(name.rpartition(".")[2] for name, fact in _containers().items() if fact.stores is not None)
 
 
-# --- names ---------------------------------------------------------------------------------------------------------
+# --- names -------------------------------------------------------------------------------------------------------
 
 
 @cache

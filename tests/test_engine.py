@@ -57,13 +57,16 @@ def test_files_without_torch_are_not_parsed_unless_named_or_imported(tmp_path: P
 def test_files_that_import_one_with_torch_are_indexed_too(tmp_path: Path) -> None:
     make(
         tmp_path,
-        main="from middle import run\nrun()\n", middle="from near import work\ndef run():\n    work()\n",
+        main="from middle import run\nfrom sizes import SIZE\nrun(SIZE)\n", sizes="SIZE = 3\n",
+        middle="from near import work\ndef run(size):\n    work()\n",
         near="import torch\ndef work():\n    pass\n", other="import json\n", broken="import near\nprint 'a'\n",
     )  # fmt: skip
     with Session(Config()) as session:
         session.add([str(tmp_path)])
-        assert {Path(path).stem for path in session.indexes} == {"main", "middle", "near"}
+        assert {Path(path).stem for path in session.indexes} == {"main", "middle", "near", "sizes"}
         assert session.check() == []
+        session.reread([str(tmp_path / "near.py")])
+        assert {Path(path).stem for path in session.indexes} == {"main", "middle", "near", "sizes"}
 
 
 def test_words_that_end_like_a_code_of_ours_do_not_concern_us(tmp_path: Path) -> None:

@@ -139,8 +139,7 @@ class Session:
     def _enter(self, paths: Sequence[str], named: Set[str]) -> None:
         modules = layout.names(paths, self._taken)
         self._index([Item(path, *modules[path], path in named) for path in paths], "indexing")
-        self._follow_imports()
-        self._add_importers()
+        self._link()
 
     def _start_pool(self) -> None:
         if self.executor is not None or self.jobs < 2 or len(self.files) < 2:
@@ -186,6 +185,12 @@ class Session:
         else:
             self._aside[item.path] = result.imports
 
+    def _link(self) -> None:
+        """Index what the indexed files import and what imports them, until nothing is new."""
+        self._follow_imports()
+        while self._add_importers():
+            self._follow_imports()
+
     def _follow_imports(self) -> None:
         """Index what the indexed files import, transitively: files of the run first come, others up to a limit."""
         spelled = {os.path.abspath(path): path for path in self.files}
@@ -206,17 +211,18 @@ class Session:
             todo = [path for path in wanted if path in self.indexes]
         self.failures = {path: d for path, d in self.failures.items() if path in spelled.values()}
 
-    def _add_importers(self) -> None:
-        """Index the files that do not name torch but import one that does: they may hand it what it works with."""
-        while self._aside:
-            known = {os.path.abspath(path) for path in self.indexes}
-            heads = {part for path in self.indexes for part in self.items[path].module.split(".")}
-            fresh = [path for path, targets in self._aside.items() if self._reaches(path, targets, heads, known)]
-            if not fresh:
-                return
-            self._index([replace(self.items[path], named=True) for path in fresh], "following imports")
-            for path in fresh:
-                self.failures.pop(path, None)  # it was no business of ours before
+    def _add_importers(self) -> bool:
+        """Index the files that do not name torch but import one that does: they may hand it what it works with. Are
+        there any?"""
+        known = {os.path.abspath(path) for path in self.indexes}
+        heads = {part for path in self.indexes for part in self.items[path].module.split(".")}
+        fresh = [path for path, targets in self._aside.items() if self._reaches(path, targets, heads, known)]
+        if not fresh:
+            return False
+        self._index([replace(self.items[path], named=True) for path in fresh], "following imports")
+        for path in fresh:
+            self.failures.pop(path, None)  # it was no business of ours before
+        return True
 
     def _reaches(self, path: str, targets: tuple[str, ...], heads: set[str], known: set[str]) -> bool:
         near = (target for target in targets if not heads.isdisjoint(target.split(".")))
@@ -230,8 +236,7 @@ class Session:
     def reread(self, paths: Sequence[str]) -> None:
         """Index files again that changed on disk; those that aren't part of the run are left alone."""
         self._index([self.items[path] for path in paths if path in self.items], "indexing")
-        self._follow_imports()
-        self._add_importers()
+        self._link()
 
     def check(self, paths: Iterable[str] | None = None) -> list[Diagnostic]:
         """All findings of `paths` (of all files of the run if None), sorted."""

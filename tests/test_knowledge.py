@@ -363,3 +363,10 @@ def test_coverage_in_the_documentation_is_current() -> None:
 
     written = (ROOT / "docs" / "knowledge.md").read_text(encoding="utf-8")
     assert written.endswith(section()), "run python -m torchmemlint.knowledge.coverage"
+
+
+def test_the_page_names_every_table() -> None:
+    written = (ROOT / "docs" / "knowledge.md").read_text(encoding="utf-8")
+    tables_here = [path.name for path in tables.HERE.iterdir() if path.suffix in (".toml", ".json")]
+    assert tables_here
+    assert [name for name in tables_here if f"| `{name}` |" not in written] == []

@@ -20,7 +20,7 @@ from torchmemlint.flow.keeping import holder_kind, outlives
 from torchmemlint.flow.lifetimes import applied_flow, callee_forwards
 from torchmemlint.flow.patterns import number
 from torchmemlint.flow.values import INTEGRAL, Fact, Kind, Value, known_members
-from torchmemlint.flow.weights import ALONG, REDUCING, ROWWISE
+from torchmemlint.flow.weights import ALONG, REDUCING, ROWWISE, takes_column
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
@@ -202,7 +202,8 @@ def _pools(op: Op) -> bool:
     if (op.callee or "").removeprefix("?.") in FLATTENING or op.name.removeprefix("torch.") in FLATTENING:
         return _drops_dimensions(op)
     over = op.argument(1 if op.name.startswith("torch.linalg.") else 0, "dim")
-    return op.name in ROWWISE or op.name in ALONG and over is not None and over.value.const != 0
+    along = op.name in ALONG and over is not None and over.value.const != 0
+    return along or op.name in ROWWISE or takes_column(op)
 
 
 def _drops_dimensions(op: Op) -> bool:

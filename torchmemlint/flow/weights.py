@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+import libcst as cst
+
 from torchmemlint.flow.graph import Op, Sink, closure, fact
+from torchmemlint.flow.patterns import number
 from torchmemlint.flow.values import INTEGRAL, Fact, Kind, Value, known_members, replace
 
 LIGHT_KINDS = frozenset({Kind.HOST, Kind.FUNCTION, Kind.CLASS, Kind.EXTERNAL})
@@ -115,6 +118,16 @@ def _grows(op: Op) -> bool:
     if any(s.name == "comprehension" or s.name == "literal.list" and filled_in_loop(s) for s in sources):
         return any(o.name == "module" for s in sources for o in closure([s], lambda o: o.inputs, 200))
     return op.name == "torch.matmul" and len(op.arguments) == 2 and _all_pairs(op)
+
+
+def takes_column(op: Op) -> bool:
+    """`y[:, 1]`: one number of each row. The first and last of the second dimension may be tokens or time steps, whose
+    features follow."""
+    if op.name != "torch.getitem" or not isinstance(op.node, cst.Subscript) or len(op.node.slice) < 2:
+        return False
+    index = op.node.slice[-1].slice
+    at = number(index.value) if isinstance(index, cst.Index) else None
+    return isinstance(at, int) and at > 0
 
 
 def filled_in_loop(op: Op) -> bool:

@@ -200,6 +200,7 @@ def test_what_variables_of_a_file_are_made_of() -> None:
         RATE, NAMES, TABLE = 0.1, ["a", "b"], {"a": (1, -2)}
         LIMIT: int = 3
         SIZES = [1, (2, 3)]
+        FILLED = []
         LOGGER = log.getLogger(__name__)
         LAYERS = [nn.Linear(3, 4)]
         net = nn.Linear(3, 4)

@@ -15,7 +15,8 @@ LITERAL = (ast.Constant, ast.expr_context, ast.UnaryOp, ast.unaryop, *DISPLAYS)
 
 def variables(found: Collected) -> dict[str, str]:
     """What every assignment gives a variable: CONSTANT for plain data, COLLECTION and its type for a display of
-    literals. Variables of which the form does not tell, or that are bound in other ways too, are left out."""
+    literals. Variables of which the form does not tell, or that are bound in other ways too, are left out, and empty
+    displays: the top level may fill them."""
     told: dict[str, str | None] = {}
     for name, value in found.assigned:
         form = _form(value, found.imports) if name not in found.otherwise else None
@@ -29,6 +30,6 @@ def _form(value: ast.expr, imports: dict[str, str]) -> str | None:
     if isinstance(value, ast.Call):
         head, dot, rest = (written(value.func) or "").partition(".")
         return CONSTANT if f"{imports.get(head)}{dot}{rest}" in PLAIN_MAKERS else None
-    if type(value) in DISPLAYS and all(isinstance(part, LITERAL) for part in ast.walk(value)):
-        return COLLECTION + DISPLAYS[type(value)]
-    return None
+    if type(value) not in DISPLAYS or not any(isinstance(part, ast.expr) for part in ast.iter_child_nodes(value)):
+        return None
+    return COLLECTION + DISPLAYS[type(value)] if all(isinstance(n, LITERAL) for n in ast.walk(value)) else None

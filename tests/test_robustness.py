@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import textwrap
 
+import libcst as cst
 import pytest
 from benchmarking import script
 
 from torchmemlint.api import check_source
+from torchmemlint.config import Config
 
 SEEDS = 150
 BLOCK = 15
@@ -68,3 +70,15 @@ def test_huge_functions_are_checked_within_bounds(shape: str) -> None:
     assert found & {"TML101", "TML000"}
     assert "TML999" not in found
     assert ("TML000" in found) is not mutants.parses(text)
+
+
+def test_indentation_that_libcst_cannot_read_is_passed_over() -> None:
+    head = "def g(net: nn.Module, xs):\n        rows = []\n        for x in xs:\n"
+    mixed = f"{head}\t             rows.append(net(x))\n        print(rows)\n"
+    sound = f"\n\n{head}                rows.append(net(x))\n        print(rows)\n"
+    compile(mixed, "a.py", "exec")
+    with pytest.raises(cst.ParserSyntaxError):
+        cst.parse_module(mixed)
+    found = check_source(f"from torch import nn\n{mixed}{sound}", "a.py", Config(hints=True))
+    assert "TML999" not in {d.code for d in found}
+    assert {d.row > 7 for d in found} == {True}

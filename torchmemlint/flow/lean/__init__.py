@@ -22,8 +22,9 @@ from torchmemlint.flow.lean.twins import Mismatch, twins
 __all__ = ["Lean", "Mismatch", "children", "fields", "parse", "same_code", "twins", "walk"]
 
 HANDLERS = (definitions, expressions, statements)
-# Form feeds, which libcst drops; and lines joined behind a colon or semicolon, where rows no longer tell lines apart.
-_ODD = re.compile(rb"\f|[:;][ \t]*\\[\r\n]")
+# Form feeds, which libcst drops; lines joined behind a colon or semicolon, where rows no longer tell lines apart; and
+# tabs and spaces in one indentation, of which libcst counts the columns in its own way.
+_ODD = re.compile(rb"\f|[:;][ \t]*\\[\r\n]|[\r\n](?: +\t|\t+ )")
 _module = maker(cst.Module, "body")
 
 

@@ -142,8 +142,11 @@ class Classes:
     def _made(self, method: FunctionInfo, name: str) -> Value | None:
         """What a method puts into an attribute, as the index alone tells: a module, plain data, an empty list."""
         callee = method.made.get(name)
-        if callee is None or (told := self._plain(callee)) is not None:
-            return None if callee is None else told
+        if callee is None:
+            return None
+        told = self._plain(callee)
+        if told is not None:
+            return told
         if callee.startswith(PARAMETER):
             return self._handed(method, callee.removeprefix(PARAMETER))
         if self.program.project.may_freeze(method):
@@ -253,7 +256,7 @@ class Classes:
         return HOST if form == CONSTANT else None
 
     def _handed(self, method: FunctionInfo, name: str) -> Value | None:
-        """What an attribute holds that is a parameter of the constructor, where the annotation tells: plain data, an
+        """What an attribute holds that is a parameter of the method, where the annotation tells: plain data, an
         object of a class of the project."""
         annotation = next((p.annotation for p in method.parameters if p.name == name), None)
         value = self.program.annotation(self.program.project.header(method.path), annotation)

@@ -81,7 +81,7 @@ def _unread(flow: FunctionFlow, end: FunctionInfo, key: str | None) -> bool:
     results = next((op for op in inner.named("param") if op.path == end.parameters[1].name), None) if inner else None
     if inner is None or results is None:
         return False
-    if not [user for user in results.uses if user.name not in ("bind", "del")]:
+    if not results.consumers:
         return True
     if key is None or key in end.words:
         return False

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
+import weakref
 from collections import Counter
 
 import pytest
@@ -90,3 +92,28 @@ def test_an_interpretation_that_is_made_again_weighs_once(monkeypatch: pytest.Mo
     for name in circles:
         asked.ask(name)
     assert asked.questions._load == len(asked.questions._bulky)
+
+
+class Cyclic:
+    """Like an interpretation it holds itself, so that only the collector frees it."""
+
+    def __init__(self) -> None:
+        self.own = self
+
+
+def test_interpretations_that_are_not_kept_are_collected_by_their_weight() -> None:
+    room, alive = 10, weakref.WeakSet[Cyclic]()
+    questions = Questions(room, lambda a, b: False, lambda answer: 1)
+
+    def answer() -> Cyclic:
+        alive.add(made := Cyclic())
+        return made
+
+    gc.collect()
+    gc.disable()  # as in a run
+    try:
+        for number in range(10 * room):
+            questions.ask((number,), answer, Cyclic(), bulky=True)
+    finally:
+        gc.enable()
+    assert len(alive) <= 2 * room + 1

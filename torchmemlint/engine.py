@@ -80,12 +80,13 @@ def _load(shared: bytes | str) -> FileChecker:
     return checker
 
 
-CALM = 100_000, 5, 1  # thresholds of the collector; interpretations hold themselves in cycles, and go only by the last
-_collector = Borrowed(gc.get_threshold, lambda thresholds: gc.set_threshold(*thresholds), lambda _: CALM)
+OFF = 0, 0, 0  # thresholds of the collector
+_collector = Borrowed(gc.get_threshold, lambda thresholds: gc.set_threshold(*thresholds), lambda _: OFF)
 
 
 def calm_gc() -> AbstractContextManager[None]:
-    """Few collections, as trees make many objects; each may look at all, so that what is no longer kept goes."""
+    """No collections by the number of objects, as trees make many and few of them lie in cycles: interpretations do,
+    and are collected by their weight."""
     return _collector.taken()
 
 

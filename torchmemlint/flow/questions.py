@@ -9,6 +9,7 @@ too much.)"""
 
 from __future__ import annotations
 
+import gc
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -54,6 +55,7 @@ class Questions:
         self.alike = alike
         self.weight = weight
         self._load = 0  # what the bulky answers weigh by now
+        self._made = 0  # what those weigh that were made since the last collection
         self._answers: dict[Key, Any] = {}
         self._bulky: OrderedDict[Key, Any] = OrderedDict()
         self._open: dict[Key, _Open] = {}
@@ -175,10 +177,19 @@ class Questions:
             self._path.pop()
             if not asked.done:
                 self._drop(asked.place)
+        if asked.bulky:
+            self._weigh(asked.value)
         if asked.low < asked.place:
             self._path[-1].low = min(self._path[-1].low, asked.low)
             return asked.value
         return self._close(asked)
+
+    def _weigh(self, value: Any) -> None:
+        """Interpretations hold themselves in cycles: those that are no longer kept go when as much is made anew."""
+        self._made += self.weight(value)
+        if self._made > self.room:
+            self._made = 0
+            gc.collect()
 
     def _drop(self, place: int) -> list[_Open]:
         members = self._stack[place:]

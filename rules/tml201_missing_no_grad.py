@@ -113,9 +113,8 @@ class MissingNoGrad(Rule):
         op, flow = event.op, event.function
         if fact(op.value) is not Fact.YES or Sink.BACKWARD in sinks(op):
             return None
-        if flow.summary.backward and (not event.evaluation or dropped(flow, op)):
-            return None  # training code: see TML203
-        if event.sinks & WANTED or dropped(flow, op) and trains(flow, op):
+        told = not op.depth and bool(dropped(flow, op)) and trains(flow, op)  # by TML203
+        if event.sinks & WANTED or told or flow.summary.backward and not event.evaluation:
             return None
         entered = flow.program.callers.entered(flow.info) if op.mode is Mode.ENTERED else Fact.YES
         if entered is Fact.NO:

@@ -73,9 +73,15 @@ def _unproven(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> 
         trainable = Fact.NO if path in f.frozen or _frozen(callee) else Fact.YES
         return modules.forward(f, node, replace(callee, kind=Kind.MODULE, name=None, trainable=trainable), args)
     if path is not None:
-        f.unsettled.add(path)
+        f.unsettled.update({path, *_bound_from(callee)})
         _use(f, path, "called")
     return unknown(f, node, args, callee)
+
+
+def _bound_from(callee: Value) -> set[str]:
+    """`model` for `encode = model.encode`: what a caller may tell of."""
+    loaded = [op.path for op in callee.defs if op.name == "load" and op.path is not None]
+    return {path.partition(".")[0] for path in loaded if path.count(".") == 1}
 
 
 def method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: list[Argument]) -> Value:
@@ -105,6 +111,10 @@ def method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: lis
     if name == "enter_context" and args and args[0].value.name == "context":
         apply_effect(f, args[0].value)
         return HOST
+    if name in ("__enter__", "__exit__") and base.name == "context":  # by hand
+        f.state.mode = f.program.entry_mode(f.info)
+        apply_effect(f, base if name == "__enter__" else HOST)
+        return f.op("enter", node, HOST, receiver=base, passes=False).value
     if base.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS):
         value = expressions.attribute_of(f, func, base, dotted(func))
         if value.kind in CALLABLE:
@@ -228,6 +238,8 @@ def _opaque(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: li
 
 
 def _optimizer_method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: list[Argument]) -> Value | None:
+    if func.attr.value == "step" and args and args[0].value.const in f.closures:
+        invoke(f, node, args[0].value, [])  # `optimizer.step(closure)` runs it
     return f.op(
         func.attr.value, node, HOST, receiver=base, receiver_node=func.value, arguments=args, passes=False
     ).value

@@ -103,6 +103,7 @@ class Frame:
     attempts: tuple[int, ...] = ()  # ids of the try bodies around
     handlers: tuple[Handler, ...] = ()  # the except blocks around
     depth: int = 0
+    choice: str = ""  # of several functions that one call may run: which of them
     settings: dict[str, Any] = field(default_factory=dict)  # constants that parameters are called with, by name
     statement: cst.CSTNode | None = None
     shared: frozenset[str] = frozenset()  # names declared global (or nonlocal at depth 0)
@@ -132,7 +133,7 @@ class Frame:
         path: str | None = None,
     ) -> Op:
         """The operation `name` at `node`: made the first time, refreshed when a loop comes round again."""
-        key, mode = (id(node), name), self.state.mode
+        key, mode = (id(node), name if not self.choice else name + self.choice), self.state.mode
         op = self.table.get(key)
         if op is None:
             op = self.table[key] = Op(name, node, self.unit, order=len(self.ops))

@@ -136,6 +136,7 @@ def _run_uncalled(frame: Frame, handed: dict[cst.CSTNode, tuple[Value, ...]]) ->
         for closure in waiting:
             closure.calls = 1
             frame.state.mode = Mode.ENTERED if mode is not Mode.OFF else mode
+            frame.loops = closure.op.loops
             values = {k: v if v.fact is not Fact.NO else UNKNOWN for k, v in closure.unset().items()}
             for node, value in zip(own_parameters(closure.node.params), handed.get(closure.node, ())):
                 values[node.name.value] = frame.op("handed", node, value).value
@@ -143,7 +144,7 @@ def _run_uncalled(frame: Frame, handed: dict[cst.CSTNode, tuple[Value, ...]]) ->
             if result.defs:  # whoever calls it gets the result
                 end = Sink.LIBRARY if steps_nested(frame, closure) else Sink.YIELDED
                 frame.op("handed out", closure.node, HOST, inputs=[result], passes=False, sunk=[end])
-    frame.state.mode = mode
+    frame.state.mode, frame.loops = mode, ()
 
 
 def _parameters(
@@ -160,7 +161,8 @@ def _parameters(
         value = frame.program.parameter(frame.unit.index, frame.info, position)
         known = given[position] if position < len(given) else None
         if known is not None and value.kind is Kind.UNKNOWN and known.kind is not Kind.UNKNOWN:
-            value = replace(value, kind=known.kind, name=known.name, trainable=known.trainable)
+            members = known.elements if known.kind in (Kind.FUNCTION, Kind.CLASS) else None
+            value = replace(value, kind=known.kind, name=known.name, trainable=known.trainable, elements=members)
         if value.kind in (Kind.UNKNOWN, Kind.TENSOR, Kind.CONTAINER) or _given_record(frame, position, value):
             value = replace(value, graph=Fact.NO, params=frozenset({position}))
         where = nodes.get(parameter.name, node)

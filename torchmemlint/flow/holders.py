@@ -28,12 +28,20 @@ def load(f: Frame, path: str, node: cst.CSTNode, *, fresh: bool = True, base: Va
     if anchor is None:
         anchor = f.anchors[path] = node
     op = f.table.get((id(anchor), "load"))
+    if op is not None and _of_another(op, base):
+        f.anchors[path], op = node, None
     if op is None:
         value = f.program.path_value(f, path, base) if fresh else UNKNOWN
-        op = f.op("load", anchor, value, path=path, receiver=base)
+        op = f.op("load", f.anchors[path], value, path=path, receiver=base)
     if fresh and f.read(path) is None:
         f.put(path, op.value)
     return op
+
+
+def _of_another(op: Op, base: Value | None) -> bool:
+    """Was the attribute read from an object that the name has since ceased to stand for?"""
+    former = op.receiver.defs if op.receiver is not None else ()
+    return base is not None and bool(former and base.defs) and set(former).isdisjoint(base.defs)
 
 
 def holders_of(f: Frame, node: cst.BaseExpression, value: Value) -> list[Op]:

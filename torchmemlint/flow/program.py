@@ -17,7 +17,7 @@ from torchmemlint.flow.questions import Questions
 from torchmemlint.flow.summary import Settings, Summary, alike, plain
 from torchmemlint.flow.types import annotation_value, is_property
 from torchmemlint.flow.units import KEPT, Slices, Unit, dotted, function_unit, module_unit
-from torchmemlint.flow.values import CONTEXTUAL, UNKNOWN, Fact, Kind, Value, replace
+from torchmemlint.flow.values import CONTEXTUAL, UNKNOWN, Fact, Kind, Value, alternatives, replace
 from torchmemlint.index.model import ClassInfo, FileIndex, FunctionInfo
 from torchmemlint.index.view import View
 
@@ -345,7 +345,8 @@ class Program:
         bound = info.owner is not None and "staticmethod" not in info.decorators
         given = [None, *values[1:]] if bound and values else values  # self is known anyway
         signature = tuple(
-            (v.kind, v.name, v.trainable) if v is not None and v.kind in CONTEXTUAL else None for v in given
+            (v.kind, v.name or _chosen_of(v), v.trainable) if v is not None and v.kind in CONTEXTUAL else None
+            for v in given
         )
         if not any(signature) or self.project.has_more_callers(info, CONTEXTS):
             return ()
@@ -371,6 +372,12 @@ class Program:
 def _weight(answer: object) -> int:
     """How many operations an answer keeps in memory."""
     return 10 + len(answer.ops) if isinstance(answer, FunctionFlow) else 10
+
+
+def _chosen_of(value: Value) -> str | None:
+    """The names of the functions or classes that a value is one of."""
+    choices = alternatives(value) if value.kind in (Kind.FUNCTION, Kind.CLASS) else ()
+    return "|".join(choice.name or "" for choice in choices) if len(choices) > 1 else None
 
 
 def _does_nothing(statement: cst.CSTNode) -> bool:

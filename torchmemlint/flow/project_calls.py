@@ -11,13 +11,25 @@ from torchmemlint.flow import holders
 from torchmemlint.flow.conditions import UNSET, constant
 from torchmemlint.flow.contexts import apply_effect
 from torchmemlint.flow.custom import is_custom
-from torchmemlint.flow.dispatch import evaluate, run, unknown
+from torchmemlint.flow.dispatch import evaluate, invoke, run, unknown
 from torchmemlint.flow.frame import INLINE_DEPTH, Closure, Frame, dotted
 from torchmemlint.flow.graph import Argument, Mode, Op, proven
 from torchmemlint.flow.holders import holders_of, outliving
-from torchmemlint.flow.summary import Settings, Summary
+from torchmemlint.flow.summary import LOCAL_ENDS, Callback, Settings, Summary
 from torchmemlint.flow.types import is_property
-from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, join, known_members, mapped, replace, united
+from torchmemlint.flow.values import (
+    HOST,
+    UNKNOWN,
+    Fact,
+    Kind,
+    Value,
+    alternatives,
+    join,
+    known_members,
+    mapped,
+    replace,
+    united,
+)
 from torchmemlint.index.model import ClassInfo, FunctionInfo
 
 
@@ -30,8 +42,19 @@ def function(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> V
         return _inline(f, node, closure, args)
     info = f.program.function(callee.name)
     if info is None:
-        return unknown(f, node, args, callee)
+        choices = alternatives(callee)
+        return _any(f, node, choices, args) if len(choices) > 1 else unknown(f, node, args, callee)
     return call_function(f, node, info, args, callee.elements[0] if isinstance(callee.elements, tuple) else None)
+
+
+def _any(f: Frame, node: cst.Call, choices: Sequence[Value], args: list[Argument]) -> Value:
+    """Call one of several functions, whichever a branch has chosen: an operation for each."""
+    outer, results = f.choice, []
+    for number, choice in enumerate(choices):
+        f.choice = f"{outer}|{number}"
+        results.append(invoke(f, node, choice, args))
+    f.choice = outer
+    return functools.reduce(join, results)
 
 
 def call_function(f: Frame, node: cst.Call, info: FunctionInfo, args: list[Argument], receiver: Value | None) -> Value:
@@ -165,7 +188,8 @@ def applied(f: Frame, node: cst.Call, info: FunctionInfo, args: list[Argument], 
         return None
     passed = [_argument(f, summary, position, b) for position, b in enumerate(bound)]
     value = _result(f, summary, summary.value, bound)
-    inputs = [op.value for position, op in enumerate(passed) if op is not None and position in summary.value.params]
+    inputs = _called_back(f, node, summary, bound) if summary.callbacks else []
+    inputs += [op.value for position, op in enumerate(passed) if op is not None and position in summary.value.params]
     op = f.op("call", node, value, inputs=inputs, callee=info.id, path=dotted(node.func))
     op.arguments, op.receiver, op.target = args, receiver, info.path
     op.value = _owned(op.value, op)
@@ -176,6 +200,34 @@ def applied(f: Frame, node: cst.Call, info: FunctionInfo, args: list[Argument], 
     _fill(f, node, op)
     _effects(f, summary, bound, receiver)
     return op.value
+
+
+def _called_back(f: Frame, node: cst.Call, summary: Summary, bound: list[Argument | None]) -> list[Value]:
+    """Run the nested functions that are given to a function which calls them: the results that it gives back."""
+    returned = []
+    for callback in summary.callbacks:
+        given = _at(bound, callback.position)
+        closure = f.closures.get(given.value.const) if given is not None and given.value.const is not None else None
+        if closure is None or closure.calls > 8 or f.depth >= INLINE_DEPTH:
+            continue
+        result = _run_there(f, node, closure, callback)
+        ends = callback.ends - LOCAL_ENDS
+        if result.defs and ends:
+            f.op("handed out", closure.node, HOST, inputs=[result], passes=False, sunk=ends)
+        if result.defs and callback.ends & LOCAL_ENDS:
+            returned.append(result)
+    return returned
+
+
+def _run_there(f: Frame, node: cst.Call, closure: Closure, callback: Callback) -> Value:
+    """Run a nested function under the grad mode, and in a loop, as the function that is handed it does."""
+    closure.calls += 1
+    mode, loops = f.state.mode, f.loops
+    f.state.mode = mode if callback.mode is Mode.ENTERED else callback.mode
+    f.loops = (*loops, f.number(node)) if callback.repeated else loops
+    result = run_nested(f, closure, closure.unset())
+    f.state.mode, f.loops = mode, loops
+    return result
 
 
 def _settings(flags: Settings, bound: list[Argument | None]) -> Settings:
@@ -189,8 +241,10 @@ def _fill(f: Frame, node: cst.Call, call: Op) -> None:
     for kept, holder, values in call.kept:
         if holder is None or "." in kept.path:
             continue
+        attached = kept.graph is Fact.YES and f.state.mode is not Mode.OFF
+        own = Argument(None, Value(graph=Fact.YES, defs=(call,)), node)  # attached by the callee itself
         for root in holders_of(f, holder.node, holder.value):
-            for argument in values:
+            for argument in [own] if attached else values:
                 f.store(
                     root, node, argument.value, argument.node, kept.how, path=dotted(holder.node), sunk=outliving(root)
                 )

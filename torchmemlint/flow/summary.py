@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,16 @@ class Kept:
 
 
 @dataclass(frozen=True)
+class Callback:
+    """A call of a parameter of unknown kind."""
+
+    position: int
+    mode: Mode  # the grad mode in which it is called
+    repeated: bool  # in a loop
+    ends: frozenset[Sink]  # where the graph of its result ends
+
+
+@dataclass(frozen=True)
 class Summary:
     """The effect of calling a function."""
 
@@ -54,6 +64,7 @@ class Summary:
     backward: bool = False  # it runs a backward
     unsettled: frozenset[int] = frozenset()  # parameters of unknown kind that it calls
     split: bool = False  # on some ways it cuts the graph of its result off, on others it does not
+    callbacks: tuple[Callback, ...] = ()
     flags: Settings = ()  # of such a function: the parameters that its tests ask, with their defaults
 
 
@@ -89,8 +100,17 @@ def summarise(f: Frame, entry: Mode, parameters: list[Op]) -> Summary:
         any(op.name == "backward" for op in f.ops),
         frozenset(i for i, name in enumerate(names) if name in f.unsettled),
         split,
+        tuple(_callbacks(f, parameters)),
         _flags(f, parameters) if split or _of_two_forms(f.returns) else (),
     )
+
+
+def _callbacks(f: Frame, parameters: list[Op]) -> Iterator[Callback]:
+    """The calls of parameters, as of a step function that is handed in."""
+    positions = {op.path: position for position, op in enumerate(parameters)}
+    for op in f.ops:
+        if op.name == "?call" and op.callee in positions and op.receiver is not None:
+            yield Callback(positions[op.callee], op.mode, bool(op.loops), sinks(op))
 
 
 def _is_split(value: Value) -> bool:
@@ -140,9 +160,9 @@ def _result(f: Frame, info: FunctionInfo) -> Value:
         value = Value(kind=Kind.CONTAINER, graph=value.graph, params=value.params, elements=(plain(value),))
     elif f.returns:
         returned = [v for v in f.returns if v is not HOST] or f.returns  # what comes back, not the way out without it
-        value = _proven(f.filled(returned[0]))
+        value = _proven(_given_back(f, returned[0]))
         for other in returned[1:]:
-            value = join(value, _proven(f.filled(other)))
+            value = join(value, _proven(_given_back(f, other)))
     else:
         value = HOST
     declared = f.program.annotation(f.unit.index, info.returns)
@@ -151,6 +171,13 @@ def _result(f: Frame, info: FunctionInfo) -> Value:
     if value.kind is Kind.UNKNOWN and declared.kind is not Kind.UNKNOWN:
         value = replace(value, kind=declared.kind, name=declared.name)
     return plain(value)
+
+
+def _given_back(f: Frame, value: Value) -> Value:
+    """What is returned, with the graphs of what was put into it; also into a container that came as a parameter."""
+    value = f.filled(value)
+    put = [s for op in value.defs if op.name == "param" for s in op.stores]
+    return replace(value, graph=Fact.YES) if any(s.value.graph is Fact.YES for s in put) else value
 
 
 def _proven(value: Value) -> Value:

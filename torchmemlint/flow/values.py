@@ -127,15 +127,25 @@ HOST = Value(kind=Kind.HOST, graph=Fact.NO)
 
 
 def _joined_elements(a: Value, b: Value) -> Any:
+    if a.kind is b.kind is Kind.CLASS or a.kind is b.kind is Kind.FUNCTION and _differ(a, b):  # any of them
+        return tuple({(m.name, id(m.const)): m for m in (*alternatives(a), *alternatives(b))}.values())
     if isinstance(a.elements, tuple) and isinstance(b.elements, tuple) and len(a.elements) == len(b.elements):
         return tuple(join(x, y) for x, y in zip(a.elements, b.elements))
-    if a.kind is Kind.CLASS and b.kind is Kind.CLASS:  # any of them
-        return tuple(dict.fromkeys([*(a.elements or (a,)), *(b.elements or (b,))]))
     if a.elements == () or b.elements == ():  # the list before it is filled
         return b.elements if a.elements == () else a.elements
     if isinstance(a.elements, dict) and isinstance(b.elements, dict) and a.elements.keys() == b.elements.keys():
         return {key: join(x, b.elements[key]) for key, x in a.elements.items()}
     return None
+
+
+def _differ(a: Value, b: Value) -> bool:
+    return a.name != b.name or a.const is not b.const
+
+
+def alternatives(value: Value) -> tuple[Value, ...]:
+    """The functions or classes of which a branch has chosen one; the value itself where there was no choice."""
+    members = value.elements if isinstance(value.elements, tuple) and value.name is None else ()
+    return members if members and all(m.kind is value.kind for m in members) else (value,)
 
 
 def _joined_kind(a: Value, b: Value) -> Kind:

@@ -9,6 +9,7 @@ import re
 import tokenize
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 
 from torchmemlint.findings import Location
@@ -42,8 +43,10 @@ class Source:
     @cached_property
     def line_starts(self) -> list[int]:
         """Byte offset of each line's start, as Python counts lines: LF, CR LF or a lone CR end one."""
-        ends = re.finditer(rb"\r\n?|\n", self.data) if b"\r" in self.data else re.finditer(rb"\n", self.data)
-        return [0, *(match.end() for match in ends)]
+        lines = self.data.splitlines(keepends=True)
+        if lines and not lines[-1].endswith((b"\n", b"\r")):
+            lines.pop()  # nothing starts behind it
+        return [0, *accumulate(map(len, lines))]
 
     @cached_property
     def newline(self) -> str:

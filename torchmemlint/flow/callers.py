@@ -15,7 +15,7 @@ from torchmemlint.flow.project_calls import bound_values
 from torchmemlint.flow.steppers import steps
 from torchmemlint.flow.summary import plain
 from torchmemlint.flow.types import declares_data
-from torchmemlint.flow.values import CONTEXTUAL, UNKNOWN, Fact, Kind, Value, alternatives, join, replace
+from torchmemlint.flow.values import CONTEXTUAL, UNKNOWN, Fact, Kind, Value, join, replace
 from torchmemlint.index.model import FunctionInfo
 
 if TYPE_CHECKING:
@@ -109,8 +109,7 @@ class Callers:
     @staticmethod
     def _escapes(flow: FunctionFlow, key: str) -> bool:
         """Is the function itself handed on as a value (a callback, a thread's target)?"""
-        given = (a.value for op in flow.ops for a in op.arguments if a.value.kind is Kind.FUNCTION)
-        return any(choice.name == key for value in given for choice in alternatives(value))
+        return key in flow.handed
 
     # -- arguments ----------------------------------------------------------------------------------------------
 

@@ -47,6 +47,11 @@ def _put_in(value: Value) -> list[Value]:
     return [s.value for op in value.defs for s in op.stores]
 
 
+def _with_members(value: Value) -> tuple[Value, ...]:
+    """A value, and what was put into it."""
+    return (value, *_put_in(value)) if value.kind is Kind.CONTAINER else (value,)
+
+
 def merge(states: Sequence[State]) -> State:
     """The state after branches that ended in `states`; dead ones do not count."""
     living = [s for s in states if s.alive] or list(states)
@@ -147,7 +152,8 @@ class Frame:
             op.sunk = op.sunk.union(sunk)
             op.sunk = ENDS.setdefault(op.sunk, op.sunk)
         op.value = replace(value, defs=(op,))
-        link(op, [receiver, *[a.value for a in op.arguments], *inputs])
+        if receiver is not None or op.arguments or inputs:
+            link(op, [receiver, *[a.value for a in op.arguments], *inputs])
         return op
 
     def derived(self, values: Iterable[Value | None]) -> tuple[Fact, frozenset[int]]:
@@ -156,7 +162,7 @@ class Frame:
             return Fact.NO, frozenset()
         graph, params = Fact.NO, frozenset[int]()
         for value in values:
-            for part in (value, *_put_in(value)) if value is not None else ():
+            for part in _with_members(value) if value is not None else ():
                 own = Fact.YES if proven(part) else part.graph
                 graph, params = graph.either(own), united(params, part.params)
         if self.state.mode is Mode.UNKNOWN and graph is Fact.YES:

@@ -18,7 +18,7 @@ from torchmemlint.flow.lean import children, walk
 from torchmemlint.flow.steppers import steps_nested
 from torchmemlint.flow.summary import Settings, Summary, summarise
 from torchmemlint.flow.units import own_parameters
-from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, replace
+from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, alternatives, replace
 
 HANDLERS = (calls, expressions, statements)
 
@@ -53,6 +53,12 @@ class FunctionFlow:
         for op in self.ops:
             found.setdefault(op.name, []).append(op)
         return found
+
+    @cached_property
+    def handed(self) -> frozenset[str | None]:
+        """The keys of the functions that are handed to calls."""
+        given = (a.value for op in self.ops for a in op.arguments if a.value.kind is Kind.FUNCTION)
+        return frozenset(choice.name for value in given for choice in alternatives(value))
 
     @cached_property
     def parents(self) -> dict[cst.CSTNode, cst.CSTNode]:

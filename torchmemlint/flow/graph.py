@@ -4,12 +4,11 @@ Rules read it: what made this value, who uses it, where does it end (`sinks`).""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import TYPE_CHECKING
 
-from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, known_members
+from torchmemlint.flow.values import UNKNOWN, Fact, Form, Kind, Value, known_members
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from torchmemlint.flow.units import Unit
 
 
-class Mode(Enum):
+class Mode(Form):
     """Grad mode at an operation."""
 
     ON = "on"  # set by enable_grad / set_grad_enabled(True)
@@ -28,7 +27,7 @@ class Mode(Enum):
     UNKNOWN = "unknown"
 
 
-class Sink(Enum):
+class Sink(Form):
     """Where a value ends up."""
 
     BACKWARD = "backward"  # a backward or grad call walks its graph
@@ -168,6 +167,27 @@ def downstream(op: Op) -> Iterator[Op]:
 def sinks(op: Op) -> frozenset[Sink]:
     """Where the graph of `op`'s result ends up within its function."""
     return frozenset(sink for user in downstream(op) if user is not op for sink in user.sunk)
+
+
+def sinks_of(starts: Sequence[Op], ops: Sequence[Op]) -> list[frozenset[Sink]]:
+    """The same of several operations of one function whose operations are `ops`, found in one go: what each operation
+    is reached from, as bits, is handed on in their order until nothing changes."""
+    reached = {start: 1 << number for number, start in enumerate(starts)}
+    outset, changed = set(starts), bool(starts)
+    while changed:
+        changed = False
+        for op in ops:
+            bits = known = reached.get(op, 0)
+            for maker in op.inputs:
+                if maker.passes or maker in outset:
+                    bits |= reached.get(maker, 0)
+            if bits != known:
+                reached[op], changed = bits, True
+    ends: list[frozenset[Sink]] = []
+    for number, start in enumerate(starts):
+        met = (op.sunk for op, bits in reached.items() if bits >> number & 1 and op is not start)
+        ends.append(frozenset().union(*met))
+    return ends
 
 
 def proven(value: Value) -> bool:

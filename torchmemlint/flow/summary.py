@@ -10,7 +10,7 @@ import libcst as cst
 
 from torchmemlint.findings import Place
 from torchmemlint.flow.conditions import UNSET, constant
-from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, closure, proven, sinks
+from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, closure, proven, sinks_of
 from torchmemlint.flow.lean import walk
 from torchmemlint.flow.units import dotted
 from torchmemlint.flow.values import HOST, Fact, Kind, Value, join, known_members, mapped, may_carry_graph, replace
@@ -90,7 +90,7 @@ def summarise(f: Frame, entry: Mode, parameters: list[Op]) -> Summary:
     return Summary(
         info.id,
         _result(f, info),
-        tuple(sinks(op) - LOCAL_ENDS for op in parameters),
+        tuple(ends - LOCAL_ENDS for ends in sinks_of(parameters, f.ops)),
         tuple(_kept(f, names)),
         frozenset(i for i, name in enumerate(names) if name in f.frozen),
         frozenset(p for p in rebound if p is not None),

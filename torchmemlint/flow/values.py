@@ -27,7 +27,13 @@ class Fact(IntEnum):
         return max(self, other)
 
 
-class Kind(Enum):
+class Form(Enum):
+    """A choice that is compared and looked up all the time: its hash is that of the object, not of its name."""
+
+    __hash__ = object.__hash__
+
+
+class Kind(Form):
     """What sort of object a value is."""
 
     TENSOR = "tensor"
@@ -50,7 +56,7 @@ CONTEXTUAL = frozenset(
 """What a function does to a parameter hangs on these: given one, it is interpreted anew."""
 
 
-class Layout(Enum):
+class Layout(Form):
     """How a tensor's elements lie in its storage."""
 
     CONTIGUOUS = "contiguous"

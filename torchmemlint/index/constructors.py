@@ -20,7 +20,7 @@ def made(node: FunctionNode) -> dict[str, str]:
     own = node.args.args[0].arg
     found: dict[str, str | None] = {}
     given = {arg.arg for arg in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
-    local = {arg.arg for arg in ast.walk(node.args) if isinstance(arg, ast.arg)}
+    local = given | {arg.arg for arg in (node.args.vararg, node.args.kwarg) if arg is not None}
     rebound: set[str] = set()
     for statement in statements(node.body):
         for target, value in _assignments(statement):

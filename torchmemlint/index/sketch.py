@@ -162,9 +162,11 @@ class Sketch:
     def children(self, node: ast.AST) -> Names:
         """The same for an expression that holds what its parts hold."""
         through = DEAD
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.expr):
-                through |= self.read(child)
+        for name in node._fields:
+            value = getattr(node, name, None)
+            for child in value if isinstance(value, list) else (value,):
+                if isinstance(child, ast.expr):
+                    through |= self.read(child)
         return through
 
     # -- statements -------------------------------------------------------------------------------------------------
@@ -189,7 +191,9 @@ class Sketch:
             return
         shown = {written(part) for part in ast.walk(target) if isinstance(part, (ast.Name, ast.Attribute))}
         shown = {path for path in shown if path is not None and (self.loops or "." in path)}
-        if any(written(part) in shown for part in ast.walk(value) if isinstance(part, (ast.Name, ast.Attribute))):
+        if shown and any(
+            written(part) in shown for part in ast.walk(value) if isinstance(part, (ast.Name, ast.Attribute))
+        ):
             self.mark(TOTAL, through)
 
     def annotated(self, node: ast.AnnAssign) -> None:

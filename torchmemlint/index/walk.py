@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
+_SIMPLE = (ast.Expr, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.Raise, ast.Import, ast.ImportFrom)
+"""The most frequent statements without a block."""
 
 
 @dataclass(slots=True)
@@ -163,6 +165,8 @@ def statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
     while stack:
         node = stack.pop()
         yield node
+        if isinstance(node, _SIMPLE):
+            continue
         blocks = [node.body] if isinstance(node, (*FUNCTION, ast.ClassDef)) else [b for b, _ in _branches(node)]
         for block in reversed(blocks):
             stack.extend(reversed(block))

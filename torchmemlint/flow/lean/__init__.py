@@ -25,6 +25,7 @@ HANDLERS = (definitions, expressions, statements)
 # Form feeds, which libcst drops; lines joined behind a colon or semicolon, where rows no longer tell lines apart; and
 # tabs and spaces in one indentation, of which libcst counts the columns in its own way.
 _ODD = re.compile(rb"\f|[:;][ \t]*\\[\r\n]|[\r\n](?: +\t|\t+ )")
+_SUSPECT = (b"\f", b"\\", b"\t")  # one of these is in all of them
 _module = maker(cst.Module, "body")
 
 
@@ -43,7 +44,7 @@ class Lean:
 
 def parse(data: bytes) -> Lean | None:
     """The lean tree of a text in UTF-8; None where it can't be made, as for text that is no Python."""
-    if _ODD.search(data):
+    if any(byte in data for byte in _SUSPECT) and _ODD.search(data):
         return None
     try:
         with warnings.catch_warnings():

@@ -10,7 +10,7 @@ import libcst as cst
 
 from torchmemlint.findings import Place
 from torchmemlint.flow.conditions import UNSET, constant
-from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, closure, proven, sinks_of
+from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, closure, proven, sinks, sinks_of
 from torchmemlint.flow.lean import walk
 from torchmemlint.flow.units import dotted
 from torchmemlint.flow.values import HOST, Fact, Kind, Value, join, known_members, mapped, may_carry_graph, replace

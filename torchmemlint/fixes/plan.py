@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 import libcst as cst
 
 from torchmemlint.findings import Edit, Fix
+from torchmemlint.flow.lean.fields import NODES
 
 if TYPE_CHECKING:
     from torchmemlint.flow.units import Unit
@@ -66,10 +67,10 @@ def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """The nodes directly under a node."""
     for name in node.__dataclass_fields__:
         value = getattr(node, name)
-        if isinstance(value, cst.CSTNode):
+        if isinstance(value, (tuple, list)):
+            yield from (item for item in value if NODES[type(item)])
+        elif NODES[type(value)]:
             yield value
-        elif isinstance(value, (tuple, list)):
-            yield from (item for item in value if isinstance(item, cst.CSTNode))
 
 
 def _parents(unit: Unit) -> dict[cst.CSTNode, cst.CSTNode]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import bisect
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import cast
+from typing import Any, cast
 
 import libcst as cst
 from libcst.metadata import ByteSpanPositionProvider, CodeSpan, MetadataWrapper
@@ -36,6 +37,15 @@ def dotted(node: cst.CSTNode) -> str | None:
 def own_parameters(params: cst.Parameters) -> tuple[cst.Param, ...]:
     """The parameters that have a place or a name of their own, in order: all but `*args` and `**kwargs`."""
     return (*params.posonly_params, *params.params, *params.kwonly_params)
+
+
+class _Unvisited(MetadataWrapper):
+    """A module whose spans are asked for: libcst would walk it with no visitor, too, as long as it takes to find
+    them."""
+
+    def visit_batched(self, visitors: Iterable[cst.BatchableCSTVisitor], *_: Any, **__: Any) -> cst.CSTNode:
+        visitors = list(visitors)
+        return super().visit_batched(visitors) if visitors else self.module
 
 
 PREFIX = b"if 1:\n"
@@ -82,14 +92,14 @@ class Slice:
         """The concrete node that a lean one stands for; other nodes as they are."""
         return self._twins.get(node, node)
 
-    @property
+    @cached_property
     def faithful(self) -> bool:
         """Does the concrete tree give its text back? libcst drops form feeds before code; spans behind one are off."""
         return len(self.concrete.code.encode("utf-8")) == len(self.data)
 
     @cached_property
     def _spans(self) -> dict[cst.CSTNode, CodeSpan]:
-        wrapper = MetadataWrapper(self.concrete, unsafe_skip_copy=True)
+        wrapper = _Unvisited(self.concrete, unsafe_skip_copy=True)
         return cast("dict[cst.CSTNode, CodeSpan]", dict(wrapper.resolve(ByteSpanPositionProvider)))
 
     def span(self, node: cst.CSTNode) -> tuple[int, int]:

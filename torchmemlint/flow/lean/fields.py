@@ -71,7 +71,7 @@ class _Nodes(dict[type, bool]):
         return found
 
 
-_NODES = _Nodes()
+NODES = _Nodes()
 
 
 def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
@@ -81,7 +81,7 @@ def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         kind = type(value)
         if kind is tuple or kind is list:
             yield from value
-        elif _NODES[kind]:
+        elif NODES[kind]:
             yield value
 
 

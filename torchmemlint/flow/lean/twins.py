@@ -7,7 +7,7 @@ from typing import Any
 
 import libcst as cst
 
-from torchmemlint.flow.lean.fields import SHARED, fields
+from torchmemlint.flow.lean.fields import NODES, SHARED, fields
 
 
 class Mismatch(Exception):
@@ -43,7 +43,7 @@ def _parts(first: cst.CSTNode, second: cst.CSTNode) -> Iterator[tuple[Any, Any]]
             one, other = _expressions_in(one or ()), _expressions_in(other or ())
         if isinstance(one, (tuple, list)) and isinstance(other, (tuple, list)):
             yield from _zipped(first, one, other)
-        elif isinstance(one, cst.CSTNode) or isinstance(other, cst.CSTNode):
+        elif NODES[type(one)] or NODES[type(other)]:
             yield one, other
 
 

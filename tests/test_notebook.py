@@ -282,6 +282,26 @@ def test_lines_put_under_another_statement_keep_their_magics() -> None:
     assert restored("0_0;\n0_0", cell, text) == "%time \n!ls -l"
 
 
+def test_a_cell_may_be_indented() -> None:
+    text = "\n  # a pipeline\n  %time x = f(1)\n  if x:\n    !ls -l"
+    cell = neutral(text, "0_0")
+    assert cell is not None
+    assert cell.text == "\n# a pipeline\n0_0;  x = f(1)\nif x:\n  0_0   "
+    assert restored(cell.text, cell, text) == text
+    assert restored(cell.text + "\nnew = 1", cell, text) == text + "\n  new = 1"
+    with_text = neutral("  a = '''\n'''\n  b = 1", "0_0")
+    assert with_text is not None
+    with pytest.raises(SourceError):
+        restored(with_text.text + "\nnew = 1", with_text, "  a = '''\n'''\n  b = 1")
+
+
+def test_places_in_an_indented_cell_are_those_of_the_cell(tmp_path: Path) -> None:
+    lines = "  import torch\n  x = torch.randn(4)\n  y = torch.tensor(x)"
+    (tmp_path / "a.ipynb").write_text(nbformat.writes(make(lines)), encoding="utf-8")
+    (found,) = [d for d in check([tmp_path]) if d.code == "TML305"]
+    assert (found.location.cell, found.location.row, found.location.column) == (2, 3, 7)
+
+
 _LINES = st.sampled_from(
     'x = 1/!ls -l/%time y = f(x)/%%time/if x:/    y = 2/z = !a/"""/(/)/é = \'ü\'/!a \\//a?/\\/# !b'.split("/")
 )
@@ -294,7 +314,7 @@ def test_any_cell_comes_back_as_it_was(text: str) -> None:
     if cell is not None:
         assert cell.text.count("\n") == text.count("\n")
         assert restored(cell.text, cell, text) == text
-        if "\\" not in text:
+        if "\\" not in text and not cell.indent:
             assert restored(cell.text + "\nq", cell, text) == text + "\nq"
 
 

@@ -6,13 +6,14 @@ import ast
 import re
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from torchmemlint.source import SourceError
 
 # Cell magics whose body is Python that runs in the notebook's own namespace.
 _PYTHON_BODIES = frozenset("capture debug memit mprun prun pyinstrument scalene snakeviz time timeit wandb".split())
+_INDENT = re.compile(r"\s*^([ \t]*)(?=\S)", re.MULTILINE)
 _ESCAPED = re.compile(r"%|!|\?|,|;|/(?=\w)")
 _HELP = re.compile(r"%{0,2}[\w.*]+\?{1,2}\s*$")
 _ASSIGNED = re.compile(r"([A-Za-z_][\w.,\[\]'\" ]*=\s*)([!%](?!=).*)$")
@@ -36,11 +37,13 @@ class Swap(NamedTuple):
 
 @dataclass(frozen=True)
 class Neutral:
-    """A cell's text as Python: the n-th `marker` in it begins what stands for the n-th magic."""
+    """A cell's text as Python: the n-th `marker` in it begins what stands for the n-th magic; `indent`: what its lines
+    began with, which IPython takes away."""
 
     text: str
     marker: str
     swaps: tuple[Swap, ...] = ()
+    indent: str = ""
 
 
 def neutral(text: str, marker: str) -> Neutral | None:
@@ -52,6 +55,17 @@ def neutral(text: str, marker: str) -> Neutral | None:
         return None
     if _parses(text):
         return Neutral(text, marker)
+    indent = _INDENT.match(text)
+    if indent and indent[1]:
+        text = re.sub(f"(?m)^{indent[1]}", "", text)
+        if _parses(text):
+            return Neutral(text, marker, indent=indent[1])
+    made = _swapped(text, marker)
+    return replace(made, indent=indent[1]) if indent else made
+
+
+def _swapped(text: str, marker: str) -> Neutral:
+    """The text with stand-ins for its magics."""
     lines, swaps, lexer, indent = [], [], _Lexer(), None
     for line in text.split("\n"):
         body, end = (line[:-1], "\r") if line.endswith("\r") else (line, "")
@@ -85,6 +99,10 @@ def restored(new: str, cell: Neutral, old: str) -> str:
             raise SourceError("the change would touch a magic")
         pieces += [swap.original, part[len(padding) :]]
     text = "".join(pieces)
+    if cell.indent:
+        if any(line.strip() and not line.startswith(cell.indent) for line in old.splitlines()):
+            raise SourceError("the change would touch a cell whose lines are not all indented")
+        text = re.sub(r"(?m)^(?=.)", cell.indent, text)
     if old.lstrip().startswith("%%") and not text.lstrip().startswith("%%"):
         raise SourceError("the change would come before a cell magic")
     return text

@@ -117,7 +117,8 @@ class NotebookSource(Source):
             return location
         at = bisect.bisect_right([row for _, row, _ in self._parts], location.row) - 1
         cell, first, _ = self._parts[max(at, 0)]
-        return Location(max(location.row - first + 1, 1), location.column, cell.number)
+        shift = len(cell.body.indent) if cell.body is not None else 0
+        return Location(max(location.row - first + 1, 1), location.column + shift, cell.number)
 
     def shown(self, location: Location) -> str:
         """The line that a place in a cell is on, magics as they were written."""

@@ -7,11 +7,19 @@ import libcst as cst
 from torchmemlint import knowledge
 from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.fixes import Plan, replace, spell
-from torchmemlint.flow.consumers import is_fresh, reading, sole_contents, undisturbed
+from torchmemlint.flow.consumers import (
+    ROWS,
+    is_fresh,
+    is_view,
+    reading,
+    sole_contents,
+    undisturbed,
+    written_elsewhere,
+)
 from torchmemlint.flow.devices import CHOSEN, CUDA, moved_to
 from torchmemlint.flow.events import OpClosed
-from torchmemlint.flow.graph import Op, closure, written
-from torchmemlint.flow.patterns import bare, maker, only_reader
+from torchmemlint.flow.graph import Op, Sink, closure, written
+from torchmemlint.flow.patterns import bare, in_place, maker, only_reader
 from torchmemlint.flow.tensors import dtype_of
 from torchmemlint.flow.values import Fact, Kind, Layout, Value
 
@@ -29,6 +37,7 @@ DTYPES = {
     "byte": "uint8",
 }
 WEIGHTS = frozenset({"module", "parameters", "state_dict"})
+PARTS = ROWS | {"bind", "literal.list", "literal.tuple"}
 MOVES = {"cpu": '"cpu"', "cuda": '"cuda"'}
 
 
@@ -91,7 +100,8 @@ class NeedlessClone(Rule):
         if plan is not None and (len(user.arguments) > 1 or any(a.name == "non_blocking" for a in user.arguments)):
             plan = plan.unsafe("a copy that does not block may read its source after the next statements")
         cast = name in DTYPES or name == "to" and dtype_of(user.arguments) is not None
-        sure = cast or _computed(source) or _passing(event, op, user)
+        copied = moved_to(user) == "cpu" or not _own_memory(source, user)
+        sure = (cast or _computed(source)) and copied or _passing(event, op, user)
         return self.finding(event, op.node, what, severity=self.severity if sure else Severity.HINT, fix=plan)
 
     def _copied_again(self, event: OpClosed, source: Value) -> Finding | None:
@@ -135,6 +145,8 @@ class NeedlessClone(Rule):
         op = event.op
         if _leaf_wanted(op) or _viewed(op, source) or not read_in_passing(event, op, source):
             return None
+        if any(user.value.graph is not Fact.NO for user in op.consumers) and written_elsewhere(event.function, source):
+            return None  # the graph saves what it reads until the backward
         what = f"one more copy of {shown(event, op.receiver_node)}: the clone is only read, and nothing writes either"
         plan = _unwrapped(op, "remove the clone")
         if plan is not None and not all(
@@ -170,6 +182,17 @@ def _computed(source: Value) -> bool:
         return True
     made = closure(source.defs, lambda o: o.inputs if o.name not in WEIGHTS else ())
     return any(o.name in WEIGHTS or moved_to(o) in (CUDA, CHOSEN) for o in made)
+
+
+def _own_memory(source: Value, converted: Op) -> bool:
+    """Would it matter if the conversion gave the source itself, which has that type or device already? Where what it
+    gives is written, or a part of a tensor is kept by an object, which then keeps the whole of it."""
+    made = maker(source)
+    part = made is not None and (is_view(made) or made.name == "item" and isinstance(made.node, cst.Subscript))
+    if part and any(Sink.ATTRIBUTE in user.sunk for user in converted.uses):
+        return True
+    parts = set(closure([converted], lambda o: [u for u in o.uses if u.name in PARTS or is_view(u)]))
+    return any(in_place(u) and u.receiver is not None and parts & {*u.receiver.defs} for o in parts for u in o.uses)
 
 
 def _passing(event: OpClosed, op: Op, moved: Op) -> bool:

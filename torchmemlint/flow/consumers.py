@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchmemlint import knowledge
+from torchmemlint.flow.classes import loads
 from torchmemlint.flow.graph import Op, closure
 from torchmemlint.flow.patterns import bare, in_place
 from torchmemlint.flow.values import Value
@@ -209,6 +210,19 @@ def overwritten(source: Value) -> bool:
     return any(
         in_place(user) and (user.receiver is None or op in user.receiver.defs) for op in reached for user in op.uses
     )
+
+
+def written_elsewhere(flow: FunctionFlow, source: Value) -> bool:
+    """Does another function write what an attribute holds in place?"""
+    names = {(op.path or "").rpartition(".")[2] for op in source.defs if op.name == "load" and "." in (op.path or "")}
+    for name in names:
+        for info in flow.program.project.mentions(name, flow.info.path):
+            inner = flow.program.flow(info) if info is not flow.info else None
+            kept = set(loads(inner, name)) if inner is not None else set()
+            users = (user for op in kept for user in op.uses)
+            if any(in_place(u) and u.receiver is not None and not kept.isdisjoint(u.receiver.defs) for u in users):
+                return True
+    return False
 
 
 def sole_contents(read: Op, test: Callable[[Value], bool]) -> bool:

@@ -12,7 +12,7 @@ import libcst as cst
 
 from torchmemlint.flow import calls, expressions, project_calls, statements  # the handlers fill the tables
 from torchmemlint.flow.dispatch import run
-from torchmemlint.flow.frame import Frame, State
+from torchmemlint.flow.frame import Closure, Frame, State
 from torchmemlint.flow.graph import Mode, Op, Sink, upstream
 from torchmemlint.flow.lean import children, walk
 from torchmemlint.flow.steppers import steps_nested
@@ -141,7 +141,7 @@ def _run_uncalled(frame: Frame, handed: dict[cst.CSTNode, tuple[Value, ...]]) ->
     while waiting := [c for c in frame.closures.values() if not c.calls]:  # those nested deeper are met on the way
         for closure in waiting:
             closure.calls = 1
-            frame.state.mode = Mode.ENTERED if mode is not Mode.OFF else mode
+            frame.state.mode = Mode.OFF if mode is Mode.OFF or _called_without_grad(frame, closure) else Mode.ENTERED
             frame.loops = closure.op.loops
             values = {k: v if v.fact is not Fact.NO else UNKNOWN for k, v in closure.unset().items()}
             for node, value in zip(own_parameters(closure.node.params), handed.get(closure.node, ())):
@@ -151,6 +151,17 @@ def _run_uncalled(frame: Frame, handed: dict[cst.CSTNode, tuple[Value, ...]]) ->
                 end = Sink.LIBRARY if steps_nested(frame, closure) else Sink.YIELDED
                 frame.op("handed out", closure.node, HOST, inputs=[result], passes=False, sunk=[end])
     frame.state.mode, frame.loops = mode, ()
+
+
+def _called_without_grad(frame: Frame, closure: Closure) -> bool:
+    """Is the nested function handed to functions of the project alone that run without grad?"""
+    given = [user for user in closure.op.uses if user.name != "bind"]
+    if not given or any(user.name != "argument" for user in given):
+        return False
+    nodes = {id(user.node) for user in given}
+    calls = [op for op in frame.ops if op.name == "call" and any(id(a.node) in nodes for a in op.arguments)]
+    takers = [frame.program.called(call) for call in calls]
+    return bool(takers) and all(t is not None and frame.program.entry_mode(t) is Mode.OFF for t in takers)
 
 
 def _parameters(

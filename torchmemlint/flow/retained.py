@@ -60,6 +60,8 @@ def _operands(op: Op) -> list[Op]:
 
 def again(flow: FunctionFlow, op: Op) -> Again:
     """Who needs the graph that the backward call `op` keeps?"""
+    if any(o.depth < op.depth for o in walked(op)):
+        return Again.UNSEEN  # a function in the function, which may be called again and again
     mine = {o for o in walked(op) if not is_leaf(flow, replace(o.value, defs=(o,)))}
     shared = set().union(*(mine & _reached(other) for other in _others(flow, op)), set())
     if shared:

@@ -22,6 +22,7 @@ MODULE_EVIDENCE = frozenset(
 AMBIVALENT = frozenset("to cuda cpu half float double bfloat16 type".split())  # tensors and modules have them
 CALLABLE = frozenset({Kind.EXTERNAL, Kind.FUNCTION, Kind.CLASS, Kind.MODULE, Kind.INSTANCE})
 OWN_EVIDENCE = frozenset("eval parameters named_parameters modules named_modules children named_children".split())
+OF_ONE = frozenset("append appendleft extend extendleft add".split())  # a container's take one argument
 LISTING = frozenset({"items", "keys", "values"})
 SHAPES = frozenset({"size", "dim", "numel", "nelement", "ndimension"})  # numbers, whoever gives them
 SHARED_EVIDENCE = {"to": "moved", "cuda": "moved", "cpu": "moved", "state_dict": "saved", "load_state_dict": "saved"}
@@ -185,7 +186,7 @@ def _unknown_method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, 
             f.unsettled.add(path)  # a method of the project's class, should a caller tell which
         return result or _opaque(f, node, func, base, args)
     if proven is Kind.OPTIMIZER and name in OPTIMIZER_EVIDENCE:
-        return f.op(name, node, HOST, receiver=base, receiver_node=func.value, arguments=args, passes=False).value
+        return _optimizer_method(f, node, func, base, args) or HOST
     if name in AMBIVALENT:
         value = replace(base, device="cpu" if name == "cpu" else tensors.device_of(args) or base.device)
         return f.op(f"torch.{name}", node, value, receiver=base, receiver_node=func.value, arguments=args).value
@@ -194,6 +195,8 @@ def _unknown_method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, 
         tensor = replace(base, kind=Kind.TENSOR)
         return tensors.method(f, node, func, tensor, args) or _opaque(f, node, func, base, args)
     fact = knowledge.container_method(name)
+    if name in OF_ONE and len(args) != 1:
+        fact = None  # a meter's, a buffer's: `metric.add(loss, count)`
     if fact is not None and fact.stores is not None and (not fact.reads or name == "setdefault") and name != "update":
         result = holders.method(f, node, func, holders.unknown_holder(base), args)
         return result if result is not None else HOST
@@ -226,7 +229,7 @@ def _opaque(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: li
     op = f.op(
         "?call",
         node,
-        value or Value(graph=min(graph, Fact.MAYBE) if not params else graph, params=params),
+        value or Value(graph=graph if reads and params else min(graph, Fact.MAYBE), params=params),
         receiver=base,
         receiver_node=func.value,
         arguments=args,
@@ -238,10 +241,19 @@ def _opaque(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: li
 
 
 def _optimizer_method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: list[Argument]) -> Value | None:
-    if func.attr.value == "step" and args and args[0].value.const in f.closures:
+    name = func.attr.value
+    own = name == "step" and any(a.value.kind is Kind.TENSOR or a.value.graph is not Fact.NO for a in args)
+    if name == "step" and args and args[0].value.const in f.closures:
         invoke(f, node, args[0].value, [])  # `optimizer.step(closure)` runs it
     return f.op(
-        func.attr.value, node, HOST, receiver=base, receiver_node=func.value, arguments=args, passes=False
+        name,
+        node,
+        HOST,
+        receiver=base,
+        receiver_node=func.value,
+        arguments=args,
+        passes=False,
+        sunk=[Sink.UNKNOWN_CALL] if own else [],  # no optimizer of torch: it runs the backward of the loss that it gets
     ).value
 
 

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import libcst as cst
+
 from torchmemlint import knowledge
 from torchmemlint.flow.graph import Op, Store
 from torchmemlint.flow.holders import members_of
@@ -56,6 +58,13 @@ class Classes:
         if info is None or key is None:
             return UNKNOWN
         return self.program.questions.ask(("attribute", key, name), lambda: self._find(info, name), UNKNOWN)
+
+    def held(self, method: FunctionInfo, key: str | None, name: str) -> Value:
+        """The same as a method finds it when it is entered: nothing, where it is the constructor that puts it there."""
+        value, info = self.attribute(key, name), self.program.class_(key)
+        if method.name != "__init__" or info is None or value.kind in (Kind.UNKNOWN, Kind.FUNCTION):
+            return value
+        return UNKNOWN if next(self.assigners(info, name), None) is method else value
 
     def _find(self, info: ClassInfo, name: str) -> Value:
         method = self.program.project.method(info, name)
@@ -233,7 +242,7 @@ class Classes:
         return self.program.questions.ask(key, lambda: self._has_parameters(info), Fact.YES)
 
     def _has_parameters(self, info: ClassInfo) -> Fact:
-        facts = [Fact.YES if base not in PLAIN_BASES else Fact.NO for base in self.program.project.external_bases(info)]
+        facts = [Fact.NO if _plain_base(base) else Fact.YES for base in self.program.project.external_bases(info)]
         for owner in self.program.project.mro(info):
             method = self.program.project.at(owner.path, owner.methods.get("__init__"))
             if method is not None and self._makes_parameters(method):
@@ -338,4 +347,17 @@ def _is_parameter(op: Op) -> bool:
 
 def loads(flow: FunctionFlow, attribute: str) -> list[Op]:
     """The operations of a function that read an attribute of that name, of whatever object."""
-    return [op for op in flow.named("load") if op.path is not None and op.path.rpartition(".")[2] == attribute]
+    return [op for op in flow.named("load") if _loaded(op) == attribute]
+
+
+def _loaded(op: Op) -> str | None:
+    """The attribute's name, or the variable's: of `self.out`, and of `layers[key][0].out`, which has no path."""
+    if op.path is not None:
+        return op.path.rpartition(".")[2]
+    return op.node.attr.value if isinstance(op.node, cst.Attribute) else None
+
+
+def _plain_base(base: str) -> bool:
+    """Has a class of that name no parameters, as the loss functions of PyTorch have none?"""
+    fact = knowledge.module_fact(base)
+    return base in PLAIN_BASES or fact is not None and fact.parameters == "no"

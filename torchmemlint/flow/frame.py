@@ -147,7 +147,8 @@ class Frame:
             self.ops.append(op)
         op.arguments, op.receiver, op.receiver_node = list(arguments), receiver, receiver_node
         op.mode, op.callee, op.path = mode, callee, path
-        op.passes = passes and mode is not Mode.OFF
+        member = name == "load" and receiver is not None and receiver.kind is Kind.UNKNOWN  # of a result: made before
+        op.passes = passes and (mode is not Mode.OFF or member)
         if sunk:
             op.sunk = op.sunk.union(sunk)
             op.sunk = ENDS.setdefault(op.sunk, op.sunk)

@@ -216,9 +216,10 @@ class Program:
         value = UNKNOWN
         if base is not None and base.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS):
             method = self.method(base.name, attribute)
-            value = self.bound(method, base) if method is not None else self.classes.attribute(base.name, attribute)
+            value = self.bound(method, base) if method is not None else self.classes.held(f.info, base.name, attribute)
         elif base is not None:
-            graph, params = f.derived([base])
+            off = f.state.mode is Mode.OFF  # what is read was made before, perhaps with grad on
+            graph, params = (min(base.graph, Fact.MAYBE), base.params) if off else f.derived([base])
             value = Value(graph=graph, params=params)
         proven = f.evidence.get(path)
         if value.kind is Kind.UNKNOWN and proven is not None:

@@ -19,6 +19,7 @@ from torchmemlint.flow.handed import runs_with_grad
 from torchmemlint.flow.keeping import holder_kind, outlives
 from torchmemlint.flow.lifetimes import applied_flow, callee_forwards
 from torchmemlint.flow.patterns import number
+from torchmemlint.flow.scalars import called_loss
 from torchmemlint.flow.values import INTEGRAL, Fact, Kind, Value, known_members
 from torchmemlint.flow.weights import ALONG, REDUCING, ROWWISE, takes_column
 
@@ -196,14 +197,14 @@ def _ends_pooled(flow: FunctionFlow, op: Op, depth: int) -> bool:
 
 
 def _pools(op: Op) -> bool:
-    """Does it leave a vector or a number a row: a mean or sum over some of the dimensions, a distance, a loss?"""
+    """Does it leave a number a row: a mean or sum over some dimensions, a distance, what is called a loss?"""
     if op.value.scalar is Fact.YES:
         return False
     if (op.callee or "").removeprefix("?.") in FLATTENING or op.name.removeprefix("torch.") in FLATTENING:
         return _drops_dimensions(op)
     over = op.argument(1 if op.name.startswith("torch.linalg.") else 0, "dim")
     along = op.name in ALONG and over is not None and over.value.const != 0
-    return along or op.name in ROWWISE or takes_column(op)
+    return along or op.name in ROWWISE or takes_column(op) or called_loss(op)
 
 
 def _drops_dimensions(op: Op) -> bool:
@@ -306,7 +307,7 @@ def _end(flow: FunctionFlow, holder: Op) -> End:
     readers = [u for u in _readers(holder) if u.uses or not u.name.startswith("literal.")]  # `a, b = [], []`
     if readers and all(_takes_last(u) for u in readers):
         return End.LAST
-    if by_default(flow, readers) is not None:
+    if by_default(flow, readers) is not None and by_default(flow, [store.op for store in holder.stores]) is None:
         return End.ASKED
     if holder.name != "load":
         return becomes(flow, readers, 3)
@@ -340,7 +341,8 @@ def becomes(flow: FunctionFlow, readers: Iterable[Op], depth: int) -> End:
     if sunk - OVER - {Sink.RETURNED}:
         return End.UNKNOWN
     if Sink.RETURNED not in sunk:
-        return End.HOST
+        computed = any(o.name == "argument" for o in reached) and not any(o.sunk & OVER for o in reached)
+        return End.UNKNOWN if computed else End.HOST
     sites = flow.program.callers.sites(flow.info)
     if not depth or not sites.complete:
         return End.UNKNOWN

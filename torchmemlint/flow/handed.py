@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
 from torchmemlint.flow.graph import Mode, Op, fact, freed
-from torchmemlint.flow.patterns import text_of
+from torchmemlint.flow.patterns import key_of
 from torchmemlint.flow.values import Fact, Kind, Value, replace
 
 if TYPE_CHECKING:
@@ -72,13 +70,7 @@ def _part(value: Value, given: Value) -> Value | None:
     if given.kind is Kind.TENSOR and all(op.mode is Mode.OFF for op in taken):
         return None  # a view made without grad
     members = given.elements
-    key = _key(taken[0].node) if len(taken) == 1 else None
+    key = key_of(taken[0].node) if len(taken) == 1 else None
     if isinstance(members, dict) and key is not None:
         return members.get(key)
     return replace(given, kind=Kind.UNKNOWN, elements=None, scalar=Fact.MAYBE)
-
-
-def _key(node: cst.CSTNode) -> str | None:
-    """`"loss"` in `outputs["loss"]`."""
-    index = node.slice[0].slice if isinstance(node, cst.Subscript) and len(node.slice) == 1 else None
-    return text_of(index.value) if isinstance(index, cst.Index) else None

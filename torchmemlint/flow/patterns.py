@@ -231,6 +231,12 @@ def text_of(node: cst.CSTNode | None) -> str | None:
     return node.raw_value if isinstance(node, cst.SimpleString) else None
 
 
+def key_of(node: cst.CSTNode) -> str | None:
+    """`"loss"` in `outputs["loss"]`."""
+    index = node.slice[0].slice if isinstance(node, cst.Subscript) and len(node.slice) == 1 else None
+    return text_of(index.value) if isinstance(index, cst.Index) else None
+
+
 def flag(op: Op, name: str) -> bool | None:
     """The literal boolean keyword `name`; None where it is not given or not a literal."""
     argument = op.argument(None, name)

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchmemlint.flow.patterns import maker, nodes, number, operands, sign
+from torchmemlint import knowledge
+from torchmemlint.flow.patterns import key_of, maker, nodes, number, operands, sign
 from torchmemlint.flow.values import Kind, Value
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
+    from torchmemlint.flow.graph import Op
 
 DEPTH = 5
 
@@ -50,3 +52,12 @@ def _attribute(flow: FunctionFlow, path: str, depth: int) -> bool:
     return bool(stored) and all(
         s.value_node is not None and scalar_like(inner, s.value, s.value_node, depth) for inner, s in stored
     )
+
+
+def called_loss(op: Op) -> bool:
+    """Is it what an object or dict holds under a loss's name (`outputs.loss`)? It is a number mostly."""
+    node = op.node
+    if op.name == "load" and isinstance(node, cst.Attribute):
+        return knowledge.weak_name("loss", node.attr.value)
+    key = key_of(node)
+    return key is not None and knowledge.weak_name("loss", key)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from torchmemlint.api import RUNS, Finding, Rule, Severity, on
 from torchmemlint.flow.events import HolderClosed
+from torchmemlint.flow.testcases import asserts
 from torchmemlint.index.marks import COLLECTS, KEEPERS
 
 from ._kept import ATTACHING, verdicts
@@ -49,8 +50,9 @@ class GraphKeptInContainer(Rule):
             if not self._is_ours(event, how):
                 continue
             message = f"`{event.name}` keeps {verdict.held} of {verdict.which}: {verdict.bytes}"
+            severity = Severity.HINT if asserts(event.function) else verdict.severity
             yield self.finding(
-                event, verdict.node, message, severity=verdict.severity, related=verdict.related, fix=verdict.fix
+                event, verdict.node, message, severity=severity, related=verdict.related, fix=verdict.fix
             )
 
     @staticmethod

@@ -12,6 +12,8 @@ from torchmemlint.flow.exceptions import Handler, failed_work, kept_exceptions, 
 from torchmemlint.flow.graph import Op
 from torchmemlint.index.marks import CATCHES, GRAPHS, RUNS_MODULES
 
+TEXTS = (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)
+
 
 class RetryInExcept(Rule):
     """After an out-of-memory error the work is done again inside the `except` block, or the exception itself is kept.
@@ -75,6 +77,8 @@ class RetryInExcept(Rule):
             return False
         if recurs(event.function, op, handler):
             return True
+        if all(isinstance(a.node, TEXTS) for a in op.arguments):
+            return False  # it reports
         tried = [o for o in event.function.ops if handler.attempt in o.attempts and o.name == op.name]
         return any(o.callee == op.callee and o.path == op.path and len(o.arguments) > 0 for o in tried)
 

@@ -153,7 +153,7 @@ class MissingNoGrad(Rule):
     def _over_data(op: Op) -> bool:
         """Does the call run in a loop over data, or feed its own result back?"""
         inputs = set(closure(op.inputs, lambda o: o.inputs))
-        return bool(op.loops) and (op in inputs or any(o.name in ("iter", "batch") for o in inputs))
+        return bool(op.loops) and (op in inputs or any(o.name in ("iter", "batch") and not _listed(o) for o in inputs))
 
     @staticmethod
     def _loads_weights(event: ForwardClosed) -> bool:
@@ -174,6 +174,13 @@ class MissingNoGrad(Rule):
             return None  # who gets the result may train with it
         plan = add_decorator(flow.unit, node, f"{spelled}()")
         return Plan("run the function without grad", plan.steps, False, "all of the function then runs without grad")
+
+
+def _listed(member: Op) -> bool:
+    """Is it a value out of a list of constants that is written down: `for bias in [True, False]`?"""
+    lists = [maker for maker in member.inputs if maker.name.startswith("literal.")]
+    given = {maker.name for known in lists for maker in known.inputs}
+    return bool(lists) and lists == member.inputs and given <= {"load", "const"}
 
 
 def _detached_at_once(op: Op) -> bool:

@@ -61,6 +61,8 @@ class DeepCopiedState(Rule):
         elif (op.callee or "").endswith(".loads"):
             dumped = maker(given.value)
             source = dumped.arguments[0] if dumped is not None and dumped.name == "copy" and dumped.arguments else None
+            if not op.uses:
+                return  # made to see whether it can be made
             if source is not None and (_is_state(source.value) or source.value.kind in (Kind.MODULE, Kind.TENSOR)):
                 what = f"every tensor in {shown(event, source.node)} is copied to the host as bytes and back"
                 yield self.finding(event, op.node, what)

@@ -9,7 +9,7 @@ from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.flow.attention import TURNS
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.graph import Op, closure
-from torchmemlint.flow.layout import EXPANDING, index_kind, units
+from torchmemlint.flow.layout import EXPANDING, NONE, index_kind, units
 from torchmemlint.flow.patterns import (
     bare,
     dimension,
@@ -122,7 +122,8 @@ class ScaledAfterExpand(Rule):
         if op.name == "module" and not is_module(op, "Upsample"):
             return
         source = input_of(op)
-        if source is not None and units(source).has(1, 4):
+        known = units(source) if source is not None else NONE
+        if known.has(1, known.rank or 4):
             return
         if op.consumers and all(map(_one_channel, op.consumers)):
             what = "all channels are resized of which one is read: resizing acts on each alone, so select first"

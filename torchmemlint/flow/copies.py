@@ -127,11 +127,21 @@ def fate(op: Op) -> str:
     others = reached - {op}
     if any(o.name in TRAINED and o.loops or o.name in COMPARED or _written(o, reached) for o in others):
         return "used"
+    if op.loops and any(_run_at_once(op, o, reached) for o in others):
+        return "used"
     if any(o.name == "store" and o.path and o in user_stores(op) for o in reached):
         return "collected"
     if any(user.name in ("bind", "store") for o in (op, *_wrapped(op)) for user in o.uses):
         return "kept"
     return "handed"
+
+
+def _run_at_once(copied: Op, op: Op, reached: set[Op]) -> bool:
+    """Is a copied module handed to other code in the very iteration that copies it? That code runs or adapts it."""
+    given = op.name in ("?call", "call", "argument", "construct") and copied.arguments
+    if not given or copied.arguments[0].value.kind is not Kind.MODULE:
+        return False
+    return op.loops[: len(copied.loops)] == copied.loops and any(reached & {*a.value.defs} for a in op.arguments)
 
 
 CASTS = frozenset({"to", "half", "float", "bfloat16", "eval", "bind"})

@@ -200,11 +200,13 @@ def _names(node: cst.CSTNode, context: str, attribute: str) -> bool:
 
 
 def released(backward: FunctionFlow, attribute: str) -> bool:
-    """Does the backward delete the attribute, or set it to None, when it has used it?"""
+    """Does the backward delete the attribute, set it to None or empty it, when it has used it?"""
     context = backward.info.parameters[0].name if backward.info.parameters else ""
     path = f"{context}.{attribute}"
     ends = (op for op in backward.named("del", "store") if op.path == path)
-    return any(op.name == "del" or op.value.kind is Kind.HOST for op in ends)
+    emptying = (f"{path}.pop", f"{path}.clear")
+    emptied = (dotted(op.node.func) for op in backward.ops if isinstance(op.node, cst.Call))
+    return any(op.name == "del" or op.value.kind is Kind.HOST for op in ends) or any(e in emptying for e in emptied)
 
 
 def other_methods(*flows: FunctionFlow) -> list[FunctionInfo]:

@@ -189,8 +189,9 @@ def _indexed(op: Op, depth: int) -> Units:
         tail = [k for k in kinds[dots + 1 :] if k != "int"]
         right = {i - len(tail) for i, k in enumerate(tail) if k in ("None", "one")}
     base = units(_source(op), depth - 1) if not (left or right) else NONE
-    whole = base if all(k in ("None", ":", "...") for k in kinds) else NONE
-    return _known(left | set(whole.left), None, right | set(whole.right))
+    cut = {i for i, kind in enumerate(kinds) if kind == "slice"} if dots is None else set()
+    whole = base if all(k in ("None", ":", "...") or cut and k == "slice" for k in kinds) else NONE
+    return _known(left | set(whole.left) - cut, None, right | set(() if cut else whole.right))
 
 
 def _source(op: Op) -> Value:

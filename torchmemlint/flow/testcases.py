@@ -28,8 +28,15 @@ def in_test(flow: FunctionFlow) -> bool:
     return by_unittest or (collected and owner.name.startswith("Test"))
 
 
+def asserts(flow: FunctionFlow) -> bool:
+    """Is it a test that asserts something? What it runs is made for the test, and small."""
+    return flow.info.name.startswith("test") and in_test(flow) and "assert" in flow.unit.text(flow.node)
+
+
 def only_asserted(op: Op) -> bool:
-    """Is the result read by `assert` statements alone, and perhaps returned?"""
+    """Is the result, or its shape, read by `assert` statements alone, and perhaps returned?"""
+    if not op.consumers:
+        return isinstance(op.statement, cst.Assert)
     asserted = [isinstance(user.statement, cst.Assert) for user in op.consumers if user.name != "return"]
     return bool(asserted) and all(asserted)
 

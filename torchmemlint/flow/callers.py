@@ -234,7 +234,26 @@ class Callers:
         if Sink.RETURNED in ends:
             ends.discard(Sink.RETURNED)
             ends |= self.returned(flow)
+        if Sink.YIELDED in ends and op.depth:
+            ends.discard(Sink.YIELDED)
+            ends |= self._handed_out(flow, op)
         return frozenset(ends)
+
+    def _handed_out(self, flow: FunctionFlow, op: Op) -> frozenset[Sink]:
+        """Where the result of a nested function ends that the function returns, and that callers run with grad on."""
+        outlets = [o for o in downstream(op) if Sink.YIELDED in o.sunk]
+        made = flow.frame.closures.get(outlets[0].node) if len(outlets) == 1 else None
+        uses = {use.name for use in made.op.uses} if made is not None else set()
+        sites = self.sites(flow.info) if "return" in uses <= {"bind", "return"} else Sites()
+        runs = [CallSite(site.flow, use) for site in sites.calls for use in site.op.uses if use.name != "bind"]
+        if not sites.complete or not runs or not all(map(self._runs_result, runs)):
+            return frozenset({Sink.YIELDED})
+        return frozenset().union(*(self.sinks(run.flow, run.op) for run in runs))
+
+    def _runs_result(self, use: CallSite) -> bool:
+        """Is what a call gave called in turn, with grad on?"""
+        given = use.op.receiver.defs if use.op.name == "?call" and use.op.receiver is not None else ()
+        return any(op.name == "call" for op in given) and self._mode(use) is Fact.YES
 
     def far_sinks(self, flow: FunctionFlow, op: Op) -> frozenset[Sink]:
         """The same with attributes followed to all their readers in the project."""

@@ -15,7 +15,8 @@ class FrozenNetBuildsGrads(Rule):
     ## What it does
     Reports modules in eval mode whose output reaches a backward, when no optimizer in sight holds their parameters and
     these still require grad: teachers, feature extractors, perceptual losses. A module that a function makes and hands
-    to nobody, or fills with another one's weights, need not be in eval mode.
+    to nobody, or fills with another one's weights, need not be in eval mode, nor a deep copy that is only updated as a
+    moving average.
 
     ## Why it costs memory
     `eval()` changes dropout and batch norm, not `requires_grad`. Each backward then allocates one gradient a parameter,
@@ -50,7 +51,7 @@ class FrozenNetBuildsGrads(Rule):
                 yield self._found(event, found)
 
     def _found(self, event: FunctionClosed, found: Untrained) -> Finding:
-        state = "is in no optimizer" if found.evaluated.name == "construct" else "is in eval mode"
+        state = "is in no optimizer" if found.evaluated.name in ("construct", "copy") else "is in eval mode"
         message = (
             f"`{found.path}` {state} but its parameters still require grad: a backward fills a gradient for "
             "each of them, which no optimizer uses; set `requires_grad_(False)`"

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 CHANGES = (KEEPS | MOVES) - {"construct"}
 LEAVES_ALONE = frozenset({"module", "load_state_dict", "state_dict", "del"})
 SWITCHES = frozenset({"requires_grad", "requires_grad_", "eval"})
+HANDS_ON = frozenset("iter item bind literal.list literal.tuple read torch.data torch.detach".split())
+AVERAGES = frozenset({"write", *(f"torch.{name}_" for name in ("mul", "add", "sub", "copy", "lerp"))})
 HANDED_DEPTH = 3  # calls that a network is followed through
 
 
@@ -196,15 +198,34 @@ def _private(flow: FunctionFlow, forward: Op) -> Op | None:
     receiver, path = forward.receiver or Value(), forward.path or ""
     behind = closure(receiver.defs, lambda o: o.inputs if o.name in CHANGES else (), 60)
     makers = [o for o in behind if o.name not in CHANGES and o.value.kind is Kind.MODULE]
-    if len(makers) != 1 or makers[0].name != "construct" or makers[0].loops or "." in path:
+    if len(makers) != 1 or makers[0].name not in ("construct", "copy") or makers[0].loops or "." in path:
         return None
     maker, own = makers[0], flow.program.method(receiver.name, "forward")
-    held = closure(makers, lambda o: o.uses if o is maker or o.name in CHANGES else (), 200)
-    if any(o is not maker and o.name not in CHANGES | LEAVES_ALONE and not (own and o.callee == own.id) for o in held):
+    held = set(closure(makers, lambda o: o.uses if o is maker or o.name in CHANGES else (), 200))
+    others = [o for o in held - {maker} if o.name not in CHANGES | LEAVES_ALONE and not (own and o.callee == own.id)]
+    if not all(_averaged(o) or o.name == "argument" for o in others):
+        return None
+    if any(o.name == "argument" for o in others) and not _averaged_where_handed(flow, maker):
         return None
     if _switches_itself(flow, receiver.name):
         return None
     return maker if flow.info.name or not _elsewhere(flow, path) else None
+
+
+def _averaged(op: Op) -> bool:
+    """Are the parameters only written in place, as a moving average of another network's, and no gradient read?"""
+    if op.name != "parameters":
+        return False
+    found = [o for o in closure(op.uses, lambda o: o.uses if o.name in HANDS_ON else ()) if o.name not in HANDS_ON]
+    if any(o.name in ("torch.grad", "construct") or (o.path or "").endswith(".grad") for o in found):
+        return False
+    return bool(found) and all(o.name in AVERAGES or o.mode is Mode.OFF for o in found)
+
+
+def _averaged_where_handed(flow: FunctionFlow, maker: Op) -> bool:
+    """Do the functions that the network is handed to no more with it than that?"""
+    given = [_handed(flow, call, {maker})[1] for call in flow.named("call")]
+    return any(given) and all(_averaged(use) for received in given for op in received for use in op.uses)
 
 
 def _switches_itself(flow: FunctionFlow, key: str | None) -> bool:

@@ -116,6 +116,8 @@ class MissingNoGrad(Rule):
         told = not op.depth and bool(dropped(flow, op)) and trains(flow, op)  # by TML203
         if event.sinks & WANTED or told or flow.summary.backward and not event.evaluation:
             return None
+        if flow.info.is_generator and not event.evaluation and given_in_eval(flow):
+            return None  # told of those who iterate
         entered = flow.program.callers.entered(flow.info) if op.mode is Mode.ENTERED else Fact.YES
         if entered is Fact.NO:
             return None

@@ -234,10 +234,19 @@ class Callers:
         if Sink.RETURNED in ends:
             ends.discard(Sink.RETURNED)
             ends |= self.returned(flow)
-        if Sink.YIELDED in ends and op.depth:
+        if Sink.YIELDED in ends:
             ends.discard(Sink.YIELDED)
-            ends |= self._handed_out(flow, op)
+            ends |= self._handed_out(flow, op) if op.depth else self._iterated(flow.info)
         return frozenset(ends)
+
+    def _iterated(self, info: FunctionInfo) -> frozenset[Sink]:
+        """Where the members of a generator end, which runs in the grad mode of those who iterate over it."""
+        sites = self.sites(info) if info.is_generator and not info.decorators else Sites()
+        users = [use for site in sites.calls if site.op.mode is not Mode.OFF for use in site.op.uses]
+        if not sites.complete or any(use.mode is Mode.OFF for use in users):
+            return frozenset({Sink.YIELDED})
+        ends = self.result_sinks(info)
+        return ends if ends <= {Sink.BACKWARD, Sink.HOST, Sink.LIBRARY} else frozenset({Sink.YIELDED})
 
     def _handed_out(self, flow: FunctionFlow, op: Op) -> frozenset[Sink]:
         """Where the result of a nested function ends that the function returns, and that callers run with grad on."""

@@ -23,7 +23,7 @@ from torchmemlint.flow.patterns import (
     through,
     upstream_within,
 )
-from torchmemlint.flow.scalars import scalar_like
+from torchmemlint.flow.scalars import scalar_like, written_number
 from torchmemlint.flow.values import Kind, Value
 from torchmemlint.index.marks import SLICES
 
@@ -51,7 +51,7 @@ class ScaledAfterExpand(Rule):
     their number times the one that is read; logits of every position, measured, 512 times those of the last.
 
     ## Known limits
-    Tensors that are also read as a whole are silent.
+    Tensors that are also read as a whole are silent, and so are expansions to one dimension: a number for each sample.
 
     ## Fix safety
     No fix: two statements have to change places.
@@ -85,6 +85,8 @@ class ScaledAfterExpand(Rule):
         for mine, other in ((0, 1), (1, 0)):
             made = maker(values[mine])
             if made is None or bare(made) not in EXPANDING or only_reader(made) is not op:
+                continue
+            if _to_a_row(event.function, made):
                 continue
             if scalar_like(event.function, values[other], where[other]):
                 source = shown(event, made.receiver_node, "view")
@@ -141,6 +143,12 @@ class ScaledAfterExpand(Rule):
                 "select the position first"
             )
             yield self.finding(event, op.node, what)
+
+
+def _to_a_row(flow: FunctionFlow, made: Op) -> bool:
+    """`t.expand(len(batch))`: has the expanded tensor one dimension? It is then a number for each sample."""
+    sizes = [a for a in made.arguments if a.name is None]
+    return bare(made) == "expand" and len(sizes) == len(made.arguments) == 1 and written_number(flow, sizes[0].node)
 
 
 def _scaled_product(flow: FunctionFlow, product: Op) -> Op | None:

@@ -115,9 +115,7 @@ def _subscript(f: Frame, target: cst.Subscript, value: Value, node: cst.BaseExpr
             arguments=[Argument(None, value, node)] if node is not None else (),
             inputs=[value],
         )
-        path = dotted(target.value)
-        if path is not None and f.read(path) is not None:
-            f.bind(path, op.value)
+        _written(f, target.value, op)
         return
     if _keeps_nothing(f, base):
         return
@@ -129,6 +127,22 @@ def _subscript(f: Frame, target: cst.Subscript, value: Value, node: cst.BaseExpr
         members = {**known.elements, key: value}
         graph, params = f.derived(members.values())
         f.bind(path or "", replace(known, elements=members, graph=graph, params=params))
+
+
+def _written(f: Frame, target: cst.BaseExpression, op: Op) -> None:
+    """What is written into a tensor, or into a part of it (`x[i][mask] = y`), is in what its name stands for."""
+    part = target
+    while isinstance(part, cst.Subscript):
+        part = part.value
+    path = dotted(part)
+    known = f.read(path) if path is not None else None
+    if path is None or known is None:
+        return
+    if part is target:
+        f.bind(path, op.value)
+    elif known.kind is Kind.TENSOR:
+        graph, params = f.derived([known, op.value])
+        f.bind(path, replace(known, graph=graph, params=params, defs=(*known.defs, op)))
 
 
 def _keeps_nothing(f: Frame, base: Value) -> bool:

@@ -10,6 +10,7 @@ import libcst as cst
 
 from torchmemlint import knowledge
 from torchmemlint.flow.classes import loads
+from torchmemlint.flow.composites import run_by_composite
 from torchmemlint.flow.graph import Argument, Mode, Op, Sink, downstream, sinks
 from torchmemlint.flow.project_calls import bound_values
 from torchmemlint.flow.steppers import steps
@@ -166,7 +167,7 @@ class Callers:
         return self.program.questions.ask(key, lambda: self._entered(info), Fact.MAYBE)
 
     def _entered(self, info: FunctionInfo) -> Fact:
-        facts = set()
+        facts = {Fact.NO} if run_by_composite(self.program, info) else set()
         for site in sorted(self.sites(info).calls, key=lambda site: site.op.mode is Mode.ENTERED):
             facts.add(self._mode(site))
             if Fact.YES in facts:

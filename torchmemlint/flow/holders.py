@@ -51,7 +51,9 @@ def holders_of(f: Frame, node: cst.BaseExpression, value: Value) -> list[Op]:
             dict.fromkeys(root for op in value.defs if op.name not in ("arith", "compare") for root in roots(op))
         )
     path = dotted(node)
-    return [load(f, path, node)] if path is not None else []
+    if path is None or "." not in path and path not in f.shared and f.read(path) is not None:
+        return []  # a name of the function's own, as yet without a container: `state = None`
+    return [load(f, path, node)]
 
 
 def roots(op: Op) -> list[Op]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchmemlint import knowledge
+from torchmemlint.flow.lean import walk
 from torchmemlint.flow.patterns import key_of, maker, nodes, number, operands, sign
 from torchmemlint.flow.values import Kind, Value
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from torchmemlint.flow.graph import Op
 
 DEPTH = 5
+NUMBERS = frozenset({"int", "len", "max", "min", "size"})
+"""Calls with an argument that give a number."""
 
 
 def scalar_like(flow: FunctionFlow, value: Value, node: cst.BaseExpression, depth: int = DEPTH) -> bool:
@@ -61,3 +64,22 @@ def called_loss(op: Op) -> bool:
         return knowledge.weak_name("loss", node.attr.value)
     key = key_of(node)
     return key is not None and knowledge.weak_name("loss", key)
+
+
+def written_number(flow: FunctionFlow, node: cst.BaseExpression) -> bool:
+    """Is it a number by its form, or a name that is given nothing else? `4`, `x.shape[0]`, `x.size(0)`, `max(m, n)`."""
+    if not isinstance(node, cst.Name):
+        return _number_form(node)
+    assigned = [a.value for a in walk(flow.node) if isinstance(a, cst.Assign) and _binds(a, node.value)]
+    return bool(assigned) and all(map(_number_form, assigned))
+
+
+def _binds(assign: cst.Assign, name: str) -> bool:
+    return any(isinstance(t.target, cst.Name) and t.target.value == name for t in assign.targets)
+
+
+def _number_form(node: cst.BaseExpression) -> bool:
+    if isinstance(node, cst.Call):
+        called = node.func.attr if isinstance(node.func, cst.Attribute) else node.func
+        return bool(node.args) and isinstance(called, cst.Name) and called.value in NUMBERS
+    return isinstance(node, (cst.Integer, cst.Subscript))

@@ -11,11 +11,11 @@ from torchmemlint import knowledge
 from torchmemlint.findings import Place, Severity
 from torchmemlint.fixes import Plan, call_method, combine
 from torchmemlint.flow.classes import loads
-from torchmemlint.flow.collecting import mixed
 from torchmemlint.flow.events import HolderClosed
 from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.graph import Op, Sink, Store, closure, fact, freed, origin
 from torchmemlint.flow.keeping import replaced, returned_besides, whole_buffer
+from torchmemlint.flow.mixing import mixed
 from torchmemlint.flow.patterns import alone
 from torchmemlint.flow.readback import goes_on, read_here
 from torchmemlint.flow.values import Fact, Kind, Value, known_members

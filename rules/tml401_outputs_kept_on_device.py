@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from torchmemlint import knowledge
 from torchmemlint.api import RUNS, Finding, Rule, Severity, on
 from torchmemlint.fixes import Plan, call_method
-from torchmemlint.flow.collecting import Collected, End, collected, collected_by_callee, mixed
+from torchmemlint.flow.collecting import Collected, End, collected, collected_by_callee
 from torchmemlint.flow.epochs import returned_for_epoch
 from torchmemlint.flow.events import OpClosed
+from torchmemlint.flow.mixing import mixed
 from torchmemlint.index.marks import COLLECTS, GRAPHS, KEEPERS
 from torchmemlint.index.model import FileIndex, FunctionInfo
 

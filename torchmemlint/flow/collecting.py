@@ -297,14 +297,14 @@ def _where(flow: FunctionFlow, path: str, holder: Argument | None) -> str:
     return f"{owner}.{attribute}" if owner and attribute else path
 
 
-def _readers(holder: Op) -> list[Op]:
+def readers_of(holder: Op) -> list[Op]:
     """What uses the holder, besides names and what is put into it."""
     stores = {store.op for store in holder.stores}
     return [u for u in holder.uses if u.name not in ("bind", "del") and u not in stores]
 
 
 def _end(flow: FunctionFlow, holder: Op) -> End:
-    readers = [u for u in _readers(holder) if u.uses or not u.name.startswith("literal.")]  # `a, b = [], []`
+    readers = [u for u in readers_of(holder) if u.uses or not u.name.startswith("literal.")]  # `a, b = [], []`
     if readers and all(_takes_last(u) for u in readers):
         return End.LAST
     if by_default(flow, readers) is not None and by_default(flow, [store.op for store in holder.stores]) is None:
@@ -323,7 +323,7 @@ def _end_on_object(flow: FunctionFlow, path: str, file: str) -> End:
         inner = flow.program.flow(info)
         if inner is None:
             return End.UNKNOWN
-        found = [u for load in loads(inner, attribute) for u in _readers(load)]
+        found = [u for load in loads(inner, attribute) for u in readers_of(load)]
         readers += found
         if found:
             ends.add(becomes(inner, found, 3))
@@ -353,44 +353,6 @@ def becomes(flow: FunctionFlow, readers: Iterable[Op], depth: int) -> End:
 def _over(op: Op) -> bool:
     """Does nothing of the members go on from here: only numbers, keys or sizes?"""
     return bool(op.sunk & OVER) or op.name == "?call" and (op.callee or "").rpartition(".")[2] in SIZES
-
-
-def mixed(flow: FunctionFlow, holder: Op) -> bool:
-    """Is something that may live on the device computed with what is read from the holder? What is put into it can't be
-    moved to the CPU then."""
-    return _mixed(flow, _readers(holder), 3)
-
-
-def _mixed(flow: FunctionFlow, readers: Iterable[Op], depth: int) -> bool:
-    reached = set(closure(readers, lambda o: () if _on_host(o.value) or o.sunk & OVER else o.uses))
-    if any(o.name in ("module", "?call", "call", "construct") and not o.sunk & OVER for o in reached):
-        return True
-    if any(_device_operand(o, reached) for o in reached):
-        return True
-    if all(Sink.RETURNED not in o.sunk for o in reached):
-        return False
-    sites = flow.program.callers.sites(flow.info)
-    return not depth or not sites.complete or any(_mixed(s.flow, s.op.uses, depth - 1) for s in sites.calls)
-
-
-def _on_host(value: Value) -> bool:
-    return value.kind is Kind.HOST or value.device == "cpu"
-
-
-def _device_operand(op: Op, reached: set[Op]) -> bool:
-    """Does the operation take a tensor that does not come from `reached` and is not known to be on the CPU?"""
-    if op.name in ("bind", "del", "store", "return", "iter", "host") or op.name.startswith("literal"):
-        return False
-    given = [op.receiver, *(a.value for a in op.arguments)]
-    return any(
-        value is not None
-        and value.kind in (Kind.TENSOR, Kind.UNKNOWN)
-        and not _on_host(value)
-        and value.scalar is not Fact.YES
-        and reached.isdisjoint(value.defs)
-        and bool(value.defs)
-        for value in given
-    )
 
 
 def _takes_last(op: Op) -> bool:

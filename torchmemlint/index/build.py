@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from torchmemlint.index.constructors import made
 from torchmemlint.index.live import is_plain
-from torchmemlint.index.model import ClassInfo, FileIndex, FunctionInfo, Parameter
+from torchmemlint.index.model import NOTHING, ClassInfo, FileIndex, FunctionInfo, Parameter, parameter
 from torchmemlint.index.modules import module_name
 from torchmemlint.index.names import Names, plain_words, split_lines, words_of, written
 from torchmemlint.index.sketch import Surroundings, sketch
@@ -26,6 +26,7 @@ from torchmemlint.index.walk import (
     statement_line,
     target_names,
 )
+from torchmemlint.index.words import NO_WORDS, Words
 from torchmemlint.source import Source, renamed
 
 __all__ = ["index_source", "module_name", "parse"]
@@ -116,7 +117,7 @@ def _index(source: Source, module: str, is_package: bool) -> FileIndex:
         aliases=maker.aliases(),
         functions={body.id: body, **functions},
         classes=classes,
-        words=words_of(text),
+        words=Words(words_of(text)),
     )
 
 
@@ -203,17 +204,17 @@ class _Maker:
             column=node.col_offset,
             parameters=tuple(self._parameters(node.args)),
             decorators=tuple(map(self.names.name, node.decorator_list)),
-            returns=self.names.annotation(node.returns) if node.returns is not None else None,
+            returns=sys.intern(self.names.annotation(node.returns)) if node.returns is not None else None,
             is_async=isinstance(node, ast.AsyncFunctionDef),
             is_generator="yield" in words and _yields(node),
-            words=words,
+            words=Words(words),
             plain=self._plain(text, words),
-            marks=frozenset(map(sys.intern, self._marks(definition, node))),
-            made=made(node) if definition.owner is not None else {},
+            marks=Words(self._marks(definition, node)),
+            made=(made(node) if definition.owner is not None else None) or NOTHING,
         )
 
-    def _plain(self, text: str, words: frozenset[str]) -> frozenset[str]:
-        return plain_words(text, words, self.found.imports) if not self.found.stars else frozenset()
+    def _plain(self, text: str, words: frozenset[str]) -> Words:
+        return (Words(plain_words(text, words, self.found.imports)) if not self.found.stars else None) or NO_WORDS
 
     def _marks(self, definition: Definition, node: FunctionNode) -> set[str]:
         """The pseudo-words of a function; a constructor is given none: what it keeps are modules and settings."""
@@ -238,7 +239,7 @@ class _Maker:
 
     def _parameter(self, arg: ast.arg, kind: str, has_default: bool) -> Parameter:
         annotation = None if arg.annotation is None else self.names.annotation(arg.annotation)
-        return Parameter(arg.arg, kind, annotation, has_default)
+        return parameter(arg.arg, kind, annotation, has_default)
 
     def _class(self, definition: Definition, node: ast.ClassDef) -> ClassInfo:
         fields = {
@@ -280,10 +281,10 @@ class _Maker:
             body_line=1,
             end_line=max(1, len(self.lines) - (not self.lines[-1])),
             column=0,
-            words=words,
+            words=Words(words),
             plain=self._plain(text, words),
-            marks=frozenset(map(sys.intern, sketch(body, None, self.file, False))),
-            made=variables(self.found),
+            marks=Words(sketch(body, None, self.file, False)),
+            made=variables(self.found) or NOTHING,
         )
 
     def _outside(self, body: Sequence[ast.stmt]) -> Iterator[str]:

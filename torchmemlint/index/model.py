@@ -5,6 +5,9 @@ Made from `ast` and the text alone, cacheable and picklable; it never reports an
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
+
+from torchmemlint.index.words import NO_WORDS, Words
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +18,16 @@ class Parameter:
     kind: str  # "positional" | "keyword" | "vararg" | "kwarg"
     annotation: str | None = None  # dotted and resolved through the file's imports, else the source text
     has_default: bool = False
+
+
+@lru_cache(maxsize=10_000)
+def parameter(name: str, kind: str, annotation: str | None, has_default: bool) -> Parameter:
+    """A parameter; most functions have some that others have too, and each is one object."""
+    return Parameter(name, kind, annotation, has_default)
+
+
+NOTHING: dict[str, str] = {}
+"""What a function makes that makes nothing, as most do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +50,9 @@ class FunctionInfo:
     returns: str | None = None
     is_async: bool = False
     is_generator: bool = False
-    words: frozenset[str] = (
-        frozenset()
-    )  # every identifier in its text and some in comments, but for its own `def` and docstring
-    plain: frozenset[str] = frozenset()  # those of the words that name operators, but not here: variables, keywords
-    marks: frozenset[str] = frozenset()  # pseudo-words, see `marks`
+    words: Words = NO_WORDS  # every identifier in its text and some in comments, but for its own `def` and docstring
+    plain: Words = NO_WORDS  # those of the words that name operators, but not here: variables, keywords
+    marks: Words = NO_WORDS  # pseudo-words, see `marks`
     made: dict[str, str] = field(default_factory=dict)  # of a method: attribute -> callee, see `constructors`
 
 
@@ -78,7 +89,7 @@ class FileIndex:
     aliases: dict[str, str] = field(default_factory=dict)  # module-level `name = other.name` -> dotted
     functions: dict[str, FunctionInfo] = field(default_factory=dict)  # id -> info, the module body ("m:") included
     classes: dict[str, ClassInfo] = field(default_factory=dict)  # id -> info
-    words: frozenset[str] = frozenset()
+    words: Words = NO_WORDS
 
     def spelling(self, dotted: str) -> str | None:
         """How this file can write `dotted` with the names it imports ("torch.no_grad" -> "th.no_grad"), or None."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
 import unicodedata
 from collections.abc import Container, Sequence
 from functools import cache
@@ -22,7 +21,7 @@ def words_of(text: str) -> frozenset[str]:
     found = set(_WORD.findall(_COMMENT.sub("", text) if "#" in text else text))
     if not text.isascii():  # Python compares identifiers in this form
         found = {unicodedata.normalize("NFKC", word) for word in found}
-    return frozenset(map(sys.intern, found))
+    return frozenset(found)
 
 
 _SAID = frozenset("cpu cuda device dtype data grad requires_grad volatile pin_memory".split())

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Iterable
 from typing import Any
 
-from torchmemlint.index.model import ClassInfo, FileIndex, FunctionInfo, Parameter
+from torchmemlint.index.model import NOTHING, ClassInfo, FileIndex, FunctionInfo, parameter
+from torchmemlint.index.words import NO_WORDS, Words
 
 
 def dumped(index: FileIndex) -> list[Any]:
@@ -32,8 +33,8 @@ def loaded(data: Any) -> FileIndex:
             _number(lines),
             _texts(imports),
             tuple(map(_text, stars)),
-            _words(bound),
-            _words(assigned),
+            frozenset(_words(bound)),
+            frozenset(_words(assigned)),
             _texts(constructed),
             _texts(aliases),
             dict(_to_function(path, entry) for entry in functions),
@@ -67,15 +68,15 @@ def _to_function(path: str, data: Any) -> tuple[str, FunctionInfo]:
         end_line,
         column,
         body_column,
-        tuple(Parameter(_text(n), _text(k), _maybe(a), d is True) for n, k, a, d in parameters),
+        tuple(parameter(_text(n), _text(k), _maybe(a), d is True) for n, k, a, d in parameters),
         tuple(map(_text, decorators)),
         _maybe(returns),
         kinds[0] is True,
         kinds[1] is True,
         _words(words),
         _words(unused),
-        frozenset(map(sys.intern, marks)),
-        _texts(made),
+        Words(map(_text, marks)),
+        _texts(made) or NOTHING,
     )
     return _text(key), info
 
@@ -94,12 +95,12 @@ def _to_class(path: str, data: Any) -> tuple[str, ClassInfo]:
     return _text(key), ClassInfo(*places, bases, decorators, _texts(methods), _texts(fields))
 
 
-def _joined(words: frozenset[str]) -> str:
+def _joined(words: Iterable[str]) -> str:
     return " ".join(words)
 
 
-def _words(data: Any) -> frozenset[str]:
-    return frozenset(map(sys.intern, _text(data).split()))
+def _words(data: Any) -> Words:
+    return Words(_text(data).split()) if data != "" else NO_WORDS
 
 
 def _text(value: Any) -> str:

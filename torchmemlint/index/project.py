@@ -10,6 +10,7 @@ from torchmemlint.flow.values import Fact
 from torchmemlint.index.bases import is_module_base
 from torchmemlint.index.linked import CALLED_BY_CLASS, Linked
 from torchmemlint.index.model import ClassInfo, FileIndex, FunctionInfo
+from torchmemlint.index.naming import Naming
 from torchmemlint.index.resolve import Resolver, Target, folder_of
 
 COMMON_CALLERS = 30  # more candidates than this: the name says little about who is called
@@ -32,7 +33,8 @@ class ProjectIndex:
         self._homes: dict[str, FileIndex] | None = None
         self._linked_marks: Linked | None = None
         self._freezers: frozenset[str] | None = None
-        self._mentions: dict[str, list[FunctionInfo]] = {}
+        self._named: Naming | None = None
+        self._naming_components: dict[frozenset[str], frozenset[str]] = {}
         self._children: dict[tuple[str, str], list[ClassInfo]] | None = None
         self._orders: dict[tuple[str, str], tuple[list[ClassInfo], frozenset[str]]] = {}
         self._renamed: dict[str, list[tuple[str, str, FileIndex]]] | None = None
@@ -229,22 +231,23 @@ class ProjectIndex:
         """Functions and module bodies in whose text the identifier occurs: a superset of those that use it.
 
         With a path only those in files that imports link with it, directly or through others."""
-        found = self._mentioned(word)
+        found = self._naming().mentions(word)
         if path is None:
             return found
         linked = self.component(path)
         return [info for info in found if self.component(info.path) == linked]
 
-    def _mentioned(self, word: str) -> list[FunctionInfo]:
-        if word not in self._mentions:
-            self._mentions[word] = [
-                info
-                for file in self.files.values()
-                if word in file.words
-                for info in file.functions.values()
-                if word in info.words
-            ]
-        return self._mentions[word]
+    def _naming(self) -> Naming:
+        if self._named is None:
+            self._named = Naming(list(self.files.values()))
+        return self._named
+
+    def linked_name_any(self, path: str, words: frozenset[str]) -> bool:
+        """Does one of these identifiers occur in a file that imports link with this one?"""
+        if words not in self._naming_components:
+            files = self._naming().files_of(words)
+            self._naming_components[words] = frozenset(self.component(file.path) for file in files)
+        return self.component(path) in self._naming_components[words]
 
     def attribute_readers(self, attr: str, path: str | None = None) -> list[FunctionInfo]:
         """Functions that may read an attribute of this name; with a path only in files that imports link with it."""
@@ -274,7 +277,7 @@ class ProjectIndex:
     def marks(self, info: FunctionInfo) -> frozenset[str]:
         """What rules may look at a function for: its words but the plain ones, its pseudo-words and those that only the
         linked project tells."""
-        words = (info.words - info.plain) | info.marks if info.plain else info.words | info.marks
+        words = (info.words - info.plain).union(info.marks) if info.plain else info.words | info.marks
         return words | self.linked(info)
 
     def linked(self, info: FunctionInfo) -> frozenset[str]:

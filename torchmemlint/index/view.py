@@ -88,14 +88,7 @@ class View:
 
     def linked_name_any(self, path: str, words: frozenset[str]) -> bool:
         """Does one of these identifiers occur in a file that imports link with this one?"""
-        return self._told(("linked_name_any", path, *sorted(words)), lambda: self._linked_name(path, words))
-
-    def _linked_name(self, path: str, words: frozenset[str]) -> bool:
-        linked, project = self.project.component(path), self.project
-        return any(
-            not words.isdisjoint(file.words) and project.component(file.path) == linked
-            for file in project.files.values()
-        )
+        return self._told(("linked_name_any", path, *sorted(words)), lambda: self.project.linked_name_any(path, words))
 
     # names
 

@@ -1,0 +1,90 @@
+"""Sets of words that take little memory: one text each. A project holds a million words, most of them many times."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Set
+from functools import lru_cache
+
+LONG = 2_000  # characters: a longer text is not searched for each word anew
+FEW = 4  # words that are searched for one by one
+
+
+@lru_cache(maxsize=32)
+def _spread(text: str) -> frozenset[str]:
+    return frozenset(_split(text))
+
+
+def _split(text: str) -> list[str]:
+    return text[1:-1].split("\n") if text else []
+
+
+class Words(Set[str]):
+    """A set of words, none of which holds a line feed; sorted, so that equal sets have equal texts."""
+
+    __slots__ = ("_text",)
+    _text: str
+
+    def __init__(self, words: Iterable[str] = ()) -> None:
+        known = sorted({*words})
+        self._text = "\n".join(["", *known, ""]) if known else ""
+
+    @classmethod
+    def _of(cls, text: str) -> Words:
+        made = cls.__new__(cls)
+        made._text = text
+        return made
+
+    @classmethod
+    def _from_iterable(cls, it: Iterable[str]) -> frozenset[str]:  # type: ignore[override]
+        return frozenset(it)
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return Words._of, (self._text,)
+
+    def __contains__(self, word: object) -> bool:
+        return f"\n{word}\n" in self._text
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_split(self._text))
+
+    def __len__(self) -> int:
+        return max(0, self._text.count("\n") - 1)
+
+    def __bool__(self) -> bool:
+        return bool(self._text)
+
+    def __repr__(self) -> str:
+        return f"Words({_split(self._text)})"
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+    def __eq__(self, other: object) -> bool:
+        return self._text == other._text if isinstance(other, Words) else super().__eq__(other)
+
+    def spread(self) -> frozenset[str]:
+        """The words as a set of Python's."""
+        return _spread(self._text) if len(self._text) > LONG else frozenset(_split(self._text))
+
+    def isdisjoint(self, other: Collection[str]) -> bool:  # type: ignore[override]
+        """Is none of the others among the words?"""
+        text = self._text
+        if len(text) <= LONG and len(other) <= FEW:
+            return not any(f"\n{word}\n" in text for word in other)
+        return self.spread().isdisjoint(other)
+
+    def __and__(self, other: Iterable[str]) -> frozenset[str]:
+        return self.spread().intersection(other)
+
+    __rand__ = __and__
+
+    def __or__(self, other: Iterable[str]) -> frozenset[str]:  # type: ignore[override]
+        return self.spread().union(other)
+
+    __ror__ = __or__
+
+    def __sub__(self, other: Iterable[str]) -> frozenset[str]:
+        return self.spread().difference(other)
+
+
+NO_WORDS = Words()

@@ -182,7 +182,7 @@ def _listed(member: Op) -> bool:
     """Is it a value out of a list of constants that is written down: `for bias in [True, False]`?"""
     lists = [maker for maker in member.inputs if maker.name.startswith("literal.")]
     given = {maker.name for known in lists for maker in known.inputs}
-    return bool(lists) and lists == member.inputs and given <= {"load", "const"}
+    return bool(lists) and len(lists) == len(member.inputs) and given <= {"load", "const"}
 
 
 def _detached_at_once(op: Op) -> bool:

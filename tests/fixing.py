@@ -26,8 +26,8 @@ def unit_at(source: Source, offset: int) -> Unit:
     row = source.location(offset).row
     for info in index.functions.values():
         if info.name and info.first_line <= row <= info.end_line:
-            return function_unit(source, index, info, Slices())
-    return module_unit(source, index, next(f for f in index.functions.values() if not f.name), Slices())
+            return function_unit(lambda _: source, index, info, Slices())
+    return module_unit(lambda _: source, index, next(f for f in index.functions.values() if not f.name), Slices())
 
 
 def marked(text: str, raw: Callable[[str], bytes] = str.encode) -> tuple[Source, list[tuple[int, int]]]:

@@ -148,7 +148,7 @@ def unit_of(text: str) -> Unit:
     source = decode(text.encode(), "m.py")
     index = index_source(source, "m", False)
     body = next(f for f in index.functions.values() if not f.name)
-    return Unit(source, index, body, Slice(source.data), ((0, 0),))
+    return Unit(lambda _: source, index, body, Slice(source.data), ((0, 0),))
 
 
 @pytest.mark.parametrize("text", ODD)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import threading
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
@@ -35,3 +36,16 @@ class Borrowed(Generic[T]):
                 self._users -= 1
                 if self._users == 0:
                     self._put(self._before)
+
+
+@contextlib.contextmanager
+def frozen() -> Iterator[None]:
+    """Collections in here do not look at what was in memory before, such as the index of a project."""
+    free = gc.get_freeze_count() == 0  # nobody else has frozen something
+    if free:
+        gc.freeze()
+    try:
+        yield
+    finally:
+        if free:
+            gc.unfreeze()

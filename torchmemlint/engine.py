@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from torchmemlint import layout
-from torchmemlint.borrowed import Borrowed
+from torchmemlint.borrowed import Borrowed, frozen
 from torchmemlint.config import Config
 from torchmemlint.discover import discover
 from torchmemlint.files import FileChecker, Indexed, Item, index, special
@@ -284,9 +284,10 @@ class Session:
 
     def _checked(self, checker: FileChecker, paths: Sequence[str], alone: bool) -> Iterator[tuple[str, Checked]]:
         if alone:
-            for done, path in enumerate(paths, 1):
-                yield path, (checker.check(path), checker.grounds())
-                self._tell("checking", done, len(paths))
+            with frozen():
+                for done, path in enumerate(paths, 1):
+                    yield path, (checker.check(path), checker.grounds())
+                    self._tell("checking", done, len(paths))
             return
         with _shared(checker, self.executor is None) as shared:
             task = _Task(uuid.uuid4().hex, shared)

@@ -116,7 +116,8 @@ def decode(raw: bytes, path: str) -> Source:
         raise SourceError(f"not valid {encoding}: save it as UTF-8 or add a coding line", row) from None
     if "\0" in text:
         raise SourceError("contains a null byte", text.count("\n", 0, text.index("\0")) + 1)
-    return Source(path, text.encode("utf-8"), encoding, bom, raw)
+    data = raw if encoding == "utf-8" and not bom else text.encode("utf-8")
+    return Source(path, data, encoding, bom, raw)
 
 
 def read(path: str) -> Source:

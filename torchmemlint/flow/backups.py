@@ -21,7 +21,7 @@ def kept_backup(flow: FunctionFlow, made: Op) -> str | None:
     if flow.info.name == "__init__" or not _of_clones(made):
         return None
     stores = [op for op in made.uses if op.name == "store" and (op.path or "").startswith("self.")]
-    if len(stores) != 1 or made.uses != stores:
+    if len(stores) != 1 or list(made.uses) != stores:
         return None
     path = stores[0].path or ""
     attribute = path.removeprefix("self.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -213,7 +213,7 @@ def _drops_dimensions(op: Op) -> bool:
     return given == [-1] or not given or (op.callee or op.name).endswith(".squeeze")
 
 
-def through(op: Op) -> list[Op]:
+def through(op: Op) -> Sequence[Op]:
     """The operands, unless the operation moves its result to the CPU, makes it small, or is out of sight."""
     if op.name == "?call" and not (op.callee or "").startswith("?."):
         return []

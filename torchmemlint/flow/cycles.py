@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 
 import libcst as cst
@@ -22,7 +23,7 @@ class Course(Enum):
     OTHER = "otherwise"
 
 
-def back(op: Op) -> list[Op]:
+def back(op: Op) -> Sequence[Op]:
     """The operands whose graph goes on into an operation's result."""
     return op.inputs if op.passes else []
 

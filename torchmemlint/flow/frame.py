@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, link, proven
+from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, joined, link, proven
 from torchmemlint.flow.units import dotted, own_parameters
 from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, join, known_members, mapped, replace, united
 
@@ -145,7 +145,7 @@ class Frame:
             op.loops, op.branches, op.depth, op.statement = self.loops, self.branches, self.depth, self.statement
             op.attempts, op.handlers = self.attempts, self.handlers
             self.ops.append(op)
-        op.arguments, op.receiver, op.receiver_node = list(arguments), receiver, receiver_node
+        op.arguments, op.receiver, op.receiver_node = tuple(arguments), receiver, receiver_node
         op.mode, op.callee, op.path = mode, callee, path
         member = name == "load" and receiver is not None and receiver.kind is Kind.UNKNOWN  # of a result: made before
         op.passes = passes and (mode is not Mode.OFF or member)
@@ -195,8 +195,7 @@ class Frame:
             held = next(s for s in holder.stores if s.op is op)
             held.value, held.value_node = value, value_node
         if op not in holder.inputs:
-            holder.inputs.append(op)
-            op.uses.append(holder)
+            joined(op, holder)
         return op
 
     def filled(self, value: Value) -> Value:

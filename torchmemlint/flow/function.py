@@ -13,7 +13,7 @@ import libcst as cst
 from torchmemlint.flow import calls, expressions, project_calls, statements  # the handlers fill the tables
 from torchmemlint.flow.dispatch import run
 from torchmemlint.flow.frame import Closure, Frame, State
-from torchmemlint.flow.graph import Mode, Op, Sink, upstream
+from torchmemlint.flow.graph import Mode, Op, Sink, sealed, upstream
 from torchmemlint.flow.lean import children, walk
 from torchmemlint.flow.steppers import steps_nested
 from torchmemlint.flow.summary import Settings, Summary, summarise
@@ -122,6 +122,7 @@ def _once(program: Program, info: FunctionInfo, unit: Unit, assumed: Assumption)
     if program.returns_loss(info):
         _walked_by_framework(frame)
     _run_uncalled(frame, assumed.nested)
+    sealed(frame.ops)
     return FunctionFlow(program, info, unit, node, frame, entry, parameters, summarise(frame, entry, parameters))
 
 

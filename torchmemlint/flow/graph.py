@@ -72,9 +72,9 @@ class Op:
     value: Value = UNKNOWN  # the result
     receiver: Value | None = None
     receiver_node: cst.BaseExpression | None = None
-    arguments: list[Argument] = field(default_factory=list)
-    uses: list[Op] = field(default_factory=list)  # operations that consume the result
-    inputs: list[Op] = field(default_factory=list)  # operations whose results it consumes
+    arguments: tuple[Argument, ...] = ()
+    uses: tuple[Op, ...] = field(default_factory=list)  # type: ignore[arg-type]  # operations that consume the result
+    inputs: tuple[Op, ...] = field(default_factory=list)  # type: ignore[arg-type]  # whose results it consumes
     callee: str | None = None  # dotted name or function id of what is called
     target: str | None = None  # path of the file that holds the called function
     mode: Mode = Mode.ENTERED
@@ -136,8 +136,19 @@ def link(user: Op, values: Iterable[Value | None]) -> None:
             if maker is user:
                 user.carried = True
             elif maker not in user.inputs:
-                user.inputs.append(maker)
-                maker.uses.append(user)
+                joined(maker, user)
+
+
+def joined(maker: Op, user: Op) -> None:
+    """Make `user` consume the result of `maker`. While a function is interpreted both are lists."""
+    user.inputs.append(maker)  # type: ignore[attr-defined]
+    maker.uses.append(user)  # type: ignore[attr-defined]
+
+
+def sealed(ops: Iterable[Op]) -> None:
+    """No operation is added any more: tuples take half the memory of lists."""
+    for op in ops:
+        op.uses, op.inputs = tuple(op.uses), tuple(op.inputs)
 
 
 def closure(start: Iterable[Op], step: Callable[[Op], Iterable[Op]], limit: int = 5000) -> Iterator[Op]:

@@ -358,7 +358,7 @@ def _accumulator(flow: FunctionFlow, op: Op) -> Iterator[HolderClosed]:
 
 def _operands(op: Op) -> list[Argument]:
     first = [Argument(None, op.receiver, op.receiver_node)] if op.receiver and op.receiver_node is not None else []
-    return first + op.arguments
+    return [*first, *op.arguments]
 
 
 def _depends_on(value: Value, op: Op) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -207,7 +207,7 @@ def _held_modules(parameters: Op) -> set[str]:
     return {use.path for maker in held for use in maker.uses if use.name == "bind" and use.path}
 
 
-def _behind(op: Op) -> list[Op]:
+def _behind(op: Op) -> Sequence[Op]:
     """What an optimizer's argument is put together from; a tensor is a leaf, wherever it comes from."""
     return [] if op.name in ("parameters", "module", "call") or op.name.startswith("torch.") else op.inputs
 
@@ -254,7 +254,7 @@ def gradient_of(op: Op) -> str | None:
     return next(owners, None) or next((path.removesuffix(GROUPS) for path in groups), None)
 
 
-def _same_gradient(op: Op) -> list[Op]:
+def _same_gradient(op: Op) -> Sequence[Op]:
     """What an operation only reaches into or views: a tensor made like the gradient is not the gradient."""
     if op.name.startswith("torch."):
         view = op.receiver is not None and (op.name == "torch.grad" or op.value.shares)

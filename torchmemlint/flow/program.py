@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 CONTEXTS = 8  # a function with more possible callers is interpreted once, whatever they pass
 ROOM = 200_000  # operations of the interpretations that are kept in memory: some hundred megabytes
 RECORDS = frozenset({"dict", "collections.OrderedDict", "types.SimpleNamespace"})
+TEXTS = 64  # of files, kept in memory
 MODES = {"off": Mode.OFF, "on": Mode.ON, "no_grad": Mode.OFF}
 
 Signature = tuple[tuple[Kind, str | None, Fact] | None, ...]
@@ -305,8 +306,10 @@ class Program:
             return self._given[path]
         if path not in self._sources:
             self._sources[path] = source.read(path)
-            if len(self._sources) > 64:
+            if len(self._sources) > TEXTS:
                 self._sources.popitem(last=False)
+        else:
+            self._sources.move_to_end(path)
         return self._sources[path]
 
     def provide(self, text: source.Source) -> None:
@@ -321,7 +324,7 @@ class Program:
         if key not in self._units:
             index = self.project.project.files[info.path]
             parse = function_unit if info.name else module_unit
-            self._units[key] = parse(self.text(info.path), index, info, self.slices)
+            self._units[key] = parse(self.text, index, info, self.slices)
             if len(self._units) > KEPT:
                 self._units.popitem(last=False)
         return self._units[key]

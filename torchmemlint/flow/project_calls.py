@@ -191,7 +191,7 @@ def applied(f: Frame, node: cst.Call, info: FunctionInfo, args: list[Argument], 
     inputs = _called_back(f, node, summary, bound) if summary.callbacks else []
     inputs += [op.value for position, op in enumerate(passed) if op is not None and position in summary.value.params]
     op = f.op("call", node, value, inputs=inputs, callee=info.id, path=dotted(node.func))
-    op.arguments, op.receiver, op.target = args, receiver, info.path
+    op.arguments, op.receiver, op.target = tuple(args), receiver, info.path
     op.value = _owned(op.value, op)
     op.kept = tuple(
         (kept, _at(bound, kept.root), [a for p in sorted(kept.params) if (a := _at(bound, p)) is not None])

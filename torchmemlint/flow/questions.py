@@ -55,7 +55,8 @@ class Questions:
         self.alike = alike
         self.weight = weight
         self._load = 0  # what the bulky answers weigh by now
-        self._made = 0  # what those weigh that were made since the last collection
+        self._made = 0  # what those weigh that were made and not collected since
+        self._held = 0  # what those weigh whose circle is not closed yet
         self._answers: dict[Key, Any] = {}
         self._bulky: OrderedDict[Key, Any] = OrderedDict()
         self._open: dict[Key, _Open] = {}
@@ -157,6 +158,7 @@ class Questions:
         """Forget what is half done: an error may come in the middle of a step, and must not change later answers."""
         for unfinished in (self._stack, self._path, self._open, self._rounds, self._earlier):
             unfinished.clear()
+        self._held = 0
 
     def _find(self, asked: _Open) -> Any:
         """Answer an open question; close its circle if it is the head."""
@@ -185,10 +187,13 @@ class Questions:
         return self._close(asked)
 
     def _weigh(self, value: Any) -> None:
-        """Interpretations hold themselves in cycles: those that are no longer kept go when as much is made anew."""
-        self._made += self.weight(value)
-        if self._made > self.room:
-            self._made = 0
+        """Interpretations hold themselves in cycles: those that are no longer kept are collected when they weigh half
+        as much as those that may be kept."""
+        weight = self.weight(value)
+        self._made += weight
+        self._held += weight
+        if self._made - self._held - self._load > self.room // 2:
+            self._made = self._held + self._load
             gc.collect()
 
     def _drop(self, place: int) -> list[_Open]:
@@ -196,6 +201,8 @@ class Questions:
         del self._stack[place:]
         for member in members:
             del self._open[member.key]
+            if member.bulky and member.done:
+                self._held -= self.weight(member.value)
         return members
 
     def _close(self, head: _Open) -> Any:

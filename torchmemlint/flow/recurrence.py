@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -236,7 +236,7 @@ def _target(op: Op) -> Op | None:
     return None
 
 
-def _receivers(op: Op) -> list[Op]:
+def _receivers(op: Op) -> Sequence[Op]:
     if op.name in UPDATES:
         return list(op.receiver.defs) if op.receiver is not None else []
     return op.inputs if op.name in ("iter", "item") else []

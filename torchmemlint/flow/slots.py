@@ -50,7 +50,7 @@ def _made(flow: FunctionFlow, name: str) -> Op | None:
         return next((o for o in flow.named("load") if o.path == name), None)
     bound = next((o for o in flow.named("bind") if o.path == name), None)
     made = [o for o in bound.inputs if o.name.startswith("torch.")] if bound is not None else []
-    return made[0] if bound is not None and made == bound.inputs and len(made) == 1 else None
+    return made[0] if bound is not None and made == list(bound.inputs) and len(made) == 1 else None
 
 
 def _in_module(flow: FunctionFlow) -> bool:

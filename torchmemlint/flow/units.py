@@ -4,8 +4,9 @@ without its functions. Offsets in the file follow by a piecewise constant shift.
 from __future__ import annotations
 
 import bisect
+import sys
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, cast
@@ -131,13 +132,19 @@ class Slices:
 
 @dataclass(eq=False)
 class Unit:
-    """One slice of a file. `function` is the FunctionInfo it holds (the module body's for the top level)."""
+    """One slice of a file. `function` is the FunctionInfo it holds (the module body's for the top level). What is known
+    of a function keeps its unit; the text of the whole file is read again if it is needed after all."""
 
-    source: Source = field(repr=False)
+    texts: Callable[[str], Source] = field(repr=False)
     index: FileIndex = field(repr=False)
     function: FunctionInfo
     slice: Slice = field(repr=False)
     pieces: tuple[tuple[int, int], ...]  # (offset in the slice, file offset - that) where the difference changes
+
+    @property
+    def source(self) -> Source:
+        """The text of the file. Raises SourceError."""
+        return self.texts(self.function.path)
 
     @property
     def tree(self) -> cst.Module:
@@ -164,19 +171,23 @@ class Unit:
         return self._in_file(start), self._in_file(end)
 
     def _in_file(self, offset: int) -> int:
-        at = bisect.bisect_right(self.pieces, (offset, len(self.source.data))) - 1
+        at = bisect.bisect_right(self.pieces, (offset, sys.maxsize)) - 1
         return offset + self.pieces[max(at, 0)][1]
 
     def locations(self, node: cst.CSTNode) -> tuple[Location, Location]:
         """Where the node starts and ends, as rows and columns of the file."""
         start, end = self.span(node)
-        return self.source.location(start), self.source.location(end)
+        source = self.source
+        return source.location(start), source.location(end)
 
     def text(self, node: cst.CSTNode) -> str:
         """The node's own source text."""
         path = dotted(node)
         if path is not None:
             return path  # the most frequent case, for which no place has to be known
+        if len(self.pieces) == 1:  # a function's slice is a piece of the text
+            start, end = self.slice.span(node)
+            return self.slice.data[start:end].decode("utf-8")
         start, end = self.span(node)
         return self.source.data[start:end].decode("utf-8")
 
@@ -185,16 +196,17 @@ class Unit:
         return self.slice.code(node)
 
 
-def function_unit(source: Source, index: FileIndex, info: FunctionInfo, slices: Slices) -> Unit:
-    """Parse one function from its first decorator to its end. Raises libcst.ParserSyntaxError."""
+def function_unit(texts: Callable[[str], Source], index: FileIndex, info: FunctionInfo, slices: Slices) -> Unit:
+    """Parse one function from its first decorator to its end. Raises libcst.ParserSyntaxError, SourceError."""
+    source = texts(info.path)
     start, end = function_bounds(source, info)
     text, shift = source.data[start:end], start
     if info.column > 0:
         text, shift = PREFIX + text, start - len(PREFIX)
-    return Unit(source, index, info, slices.parse(info, text), ((0, shift),))
+    return Unit(texts, index, info, slices.parse(info, text), ((0, shift),))
 
 
-def module_unit(source: Source, index: FileIndex, info: FunctionInfo, slices: Slices) -> Unit:
-    """Parse the module's top level, each function replaced by `0`. Raises libcst.ParserSyntaxError."""
-    text, pieces = module_slice(source, index)
-    return Unit(source, index, info, slices.parse(info, text), pieces)
+def module_unit(texts: Callable[[str], Source], index: FileIndex, info: FunctionInfo, slices: Slices) -> Unit:
+    """Parse the module's top level, each function replaced by `0`. Raises libcst.ParserSyntaxError, SourceError."""
+    text, pieces = module_slice(texts(info.path), index)
+    return Unit(texts, index, info, slices.parse(info, text), pieces)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 
 import libcst as cst
@@ -45,7 +46,7 @@ def bound(bind: Op) -> Value:
     return replace(bind.value, defs=tuple(bind.inputs))
 
 
-def kept_by(op: Op) -> list[Op]:
+def kept_by(op: Op) -> Sequence[Op]:
     """The operations whose storage the result of `op` keeps alive: of a container its members, of a view its base; a
     member read from a container does not keep the container."""
     if op.name in HOLDING or op.name.startswith("literal."):
@@ -107,7 +108,7 @@ def _from_forward(value: Value) -> bool:
     return any(op.name == "module" for op in closure(value.defs, on_device, 200))
 
 
-def on_device(op: Op) -> list[Op]:
+def on_device(op: Op) -> Sequence[Op]:
     """The operands of an operation that stays in tensors; none where it turns them into Python data."""
     return op.inputs if Sink.HOST not in op.sunk and op.value.kind is not Kind.HOST else []
 

@@ -193,6 +193,7 @@ def applied(f: Frame, node: cst.Call, info: FunctionInfo, args: list[Argument], 
     op = f.op("call", node, value, inputs=inputs, callee=info.id, path=dotted(node.func))
     op.arguments, op.receiver, op.target = tuple(args), receiver, info.path
     op.value = _owned(op.value, op)
+    op.freed = (op,) if summary.spent else op.freed
     op.kept = tuple(
         (kept, _at(bound, kept.root), [a for p in sorted(kept.params) if (a := _at(bound, p)) is not None])
         for kept in summary.kept

@@ -10,7 +10,7 @@ import libcst as cst
 
 from torchmemlint.findings import Place
 from torchmemlint.flow.conditions import UNSET, constant
-from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, closure, proven, sinks, sinks_of
+from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, closure, freed, proven, sinks, sinks_of
 from torchmemlint.flow.lean import walk
 from torchmemlint.flow.units import dotted
 from torchmemlint.flow.values import HOST, Fact, Kind, Value, join, known_members, mapped, may_carry_graph, replace
@@ -65,6 +65,7 @@ class Summary:
     unsettled: frozenset[int] = frozenset()  # parameters of unknown kind that it calls
     split: bool = False  # on some ways it cuts the graph of its result off, on others it does not
     callbacks: tuple[Callback, ...] = ()
+    spent: bool = False  # a backward of its own has freed all graphs that it gives back
     flags: Settings = ()  # of such a function: the parameters that its tests ask, with their defaults
 
 
@@ -101,8 +102,19 @@ def summarise(f: Frame, entry: Mode, parameters: list[Op]) -> Summary:
         frozenset(i for i, name in enumerate(names) if name in f.unsettled),
         split,
         tuple(_callbacks(f, parameters)),
+        _spent(f),
         _flags(f, parameters) if split or _of_two_forms(f.returns) else (),
     )
+
+
+def _spent(f: Frame) -> bool:
+    """Has the function, on every way, run the backward of all that it returns with a graph?"""
+    backs = [op for op in f.ops if op.name == "backward"]
+    if not backs or any(op.branches for op in backs):
+        return False
+    parts = [part for value in f.returns for part in known_members(value) or (value,)]
+    attached = [part for part in parts if part.graph is not Fact.NO or part.params or proven(part)]
+    return bool(attached) and all(map(freed, attached))
 
 
 def _callbacks(f: Frame, parameters: list[Op]) -> Iterator[Callback]:

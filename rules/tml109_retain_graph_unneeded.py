@@ -66,7 +66,8 @@ class RetainGraphUnneeded(Rule):
         template = self.MESSAGES.get(need)
         if template is None:
             return
-        severity = Severity.WARNING if need is Again.NEVER else Severity.HINT
+        sure = need is Again.NEVER and not _let_go(event, op)
+        severity = Severity.WARNING if sure else Severity.HINT
         fix = self._fix(op) if need is Again.NEVER else None
         yield self.finding(event, op.node, template.format(root=_root(event, op)), severity=severity, fix=fix)
 
@@ -95,6 +96,14 @@ class RetainGraphUnneeded(Rule):
     @staticmethod
     def _fix(op: Op) -> Plan:
         return remove_keyword(op.node, "retain_graph").titled("free the graph as backward goes")
+
+
+def _let_go(event: OpClosed, op: Op) -> bool:
+    """Is the result deleted before anything runs that could need its room?"""
+    root = _root(event, op)
+    deleted = [o.order for o in event.function.named("del") if o.path == root and o.order > op.order]
+    between = [o for o in event.function.ops if deleted and op.order < o.order < min(deleted)]
+    return bool(deleted) and all(o.name not in ("module", "call", "?call", "backward") for o in between)
 
 
 def _root(event: OpClosed, op: Op) -> str:

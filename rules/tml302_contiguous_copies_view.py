@@ -7,7 +7,7 @@ import libcst as cst
 from torchmemlint import knowledge
 from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.fixes import Plan, unwrap_call
-from torchmemlint.flow.consumers import Reading, overwritten, reading
+from torchmemlint.flow.consumers import Reading, counted, overwritten, reading
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.graph import Op, closure
 from torchmemlint.flow.handed import runs_with_grad
@@ -109,6 +109,8 @@ def _severity(op: Op, found: Reading) -> Severity | None:
         op in (input_of(user) or op.value).defs for user in found.ops if bare(user) == "linear"
     ):
         return None  # it copies a strided input itself
+    if op.receiver is not None and counted(op.receiver):
+        return Severity.HINT
     plain = all(knowledge.reads_expanded(name) or name in ("einsum", "mm", "addmm") for name in names)
     if not plain or "matmul" in names and not _three_dimensional(op):
         return Severity.HINT

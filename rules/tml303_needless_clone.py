@@ -11,6 +11,7 @@ from torchmemlint.flow.consumers import (
     ROWS,
     is_fresh,
     is_view,
+    overwritten,
     reading,
     sole_contents,
     undisturbed,
@@ -145,7 +146,9 @@ class NeedlessClone(Rule):
         op = event.op
         if _leaf_wanted(op) or _viewed(op, source) or not read_in_passing(event, op, source):
             return None
-        if any(user.value.graph is not Fact.NO for user in op.consumers) and written_elsewhere(event.function, source):
+        if any(user.value.fact is not Fact.NO for user in op.consumers) and (
+            overwritten(source) or written_elsewhere(event.function, source)
+        ):
             return None  # the graph saves what it reads until the backward
         what = f"one more copy of {shown(event, op.receiver_node)}: the clone is only read, and nothing writes either"
         plan = _unwrapped(op, "remove the clone")

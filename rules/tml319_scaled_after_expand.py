@@ -7,6 +7,7 @@ import libcst as cst
 
 from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.flow.attention import TURNS
+from torchmemlint.flow.consumers import counted
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.graph import Op, closure
 from torchmemlint.flow.layout import EXPANDING, NONE, index_kind, units
@@ -94,7 +95,8 @@ class ScaledAfterExpand(Rule):
                     f"the expanded {source} is written out by this arithmetic: done before the expansion "
                     "it costs the small size"
                 )
-                yield self.finding(event, op.node, what)
+                severity = Severity.HINT if counted(values[mine]) else self.severity
+                yield self.finding(event, op.node, what, severity=severity)
                 return
 
     @on(OpClosed, "torch.matmul", "torch.bmm")

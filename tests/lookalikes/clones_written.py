@@ -56,3 +56,13 @@ class Edges:
     def __init__(self, row: torch.Tensor, col: torch.Tensor):
         self.row = row.clone().cpu()
         self.col = col.clone().cpu()
+
+
+def substituted(rows: torch.Tensor, size):
+    """The multiplication saves the clone for the backward; the rows are written before that."""
+    rows = -rows.tril(-1)
+    for i in range(1, size):
+        row = rows[..., i, :i].clone()
+        above = rows[..., :i, :i].clone()
+        rows[..., i, :i] = row + (row.unsqueeze(-1) * above).sum(-2)
+    return rows

@@ -142,6 +142,13 @@ def is_view(op: Op) -> bool:
     return fact is not None and fact.kind == "view" and not in_place(op)
 
 
+def counted(value: Value) -> bool:
+    """Is it a row of numbers counted up (`torch.arange`), in whatever shape? Positions and indices take few bytes."""
+    behind = closure(value.defs, lambda o: o.receiver.defs if o.receiver is not None and is_view(o) else ())
+    sources = [op for op in behind if op.receiver is None or not is_view(op)]
+    return bool(sources) and all(bare(op) == "arange" for op in sources)
+
+
 def is_fresh(op: Op) -> bool:
     """Does the operation surely leave its operands alone and give a new tensor, or Python data?"""
     if op.name in ("arith", "compare"):
@@ -206,6 +213,8 @@ def overwritten(source: Value) -> bool:
     roots = {*source.defs, *source.shares}
     for root in list(roots):
         roots.update(root.value.shares)
+    if any(in_place(root) and root.carried for root in roots):
+        return True  # what an earlier iteration has written, the next one writes again
     reached = closure(roots, lambda o: [u for u in o.uses if o in u.value.shares])
     return any(
         in_place(user) and (user.receiver is None or op in user.receiver.defs) for op in reached for user in op.uses

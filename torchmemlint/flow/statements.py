@@ -70,7 +70,7 @@ def _delete(f: Frame, node: cst.Del) -> None:
         target = element.value if isinstance(element, cst.Element) else element
         path = dotted(target)
         if path is not None:
-            f.op("del", node, HOST, path=path)
+            f.op("del", node if len(elements) == 1 else target, HOST, path=path)
             f.forget(path)
         elif isinstance(target, cst.Subscript):
             f.op("delitem", target, HOST, path=dotted(target.value))

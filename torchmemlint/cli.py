@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from torchmemlint.config import Config
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
+OWN_PROCESS = object()
+"""Tells `check` that the process has nothing else to do."""
 FORMATS = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
 
 
@@ -120,6 +123,8 @@ def check(**options: Any) -> None:
     """
     from torchmemlint.command import Options, run
 
+    if click.get_current_context().obj is OWN_PROCESS:
+        gc.disable()  # interpretations are collected by their weight, all else goes with the process
     with reporting_errors():
         sys.exit(run(Options(**options)))
 

@@ -65,7 +65,6 @@ def _check_all(token: str, shared: bytes | str, paths: Sequence[str]) -> list[Ch
         _checkers.clear()
         checker = _checkers[token] = _load(shared)
         if isinstance(shared, str):  # a process of our own: what it has loaded stays, and need not be scanned
-            gc.collect()
             gc.freeze()
     with calm_gc():
         return [(checker.check(path), checker.grounds()) for path in paths]
@@ -309,7 +308,7 @@ class Session:
                 self._tell(what, done, len(items))
             return
         # Each chunk carries the project to a foreign executor: few and large ones.
-        chunks = chunks_of(items, self.jobs if self._own else max(self.jobs, 8), 16 if self._own else 1000)
+        chunks = chunks_of(items, self.jobs if self._own else max(self.jobs, 8), 40 if self._own else 1000)
         futures = {submitted(pool, work, chunk): chunk for chunk in chunks}
         results: dict[int, list[R]] = {}
         done = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -21,11 +22,12 @@ def default_jobs() -> int:
 
 
 def new_pool(jobs: int) -> ProcessPoolExecutor:
-    """Processes of our own."""
+    """Processes of our own. They hold what they load and find, and end with the run: nothing in them is garbage but
+    interpretations, which are collected by their weight."""
     import multiprocessing
 
     method = "fork" if sys.platform == "linux" else "spawn"
-    return ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context(method))
+    return ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context(method), initializer=gc.disable)
 
 
 def chunks_of(items: Sequence[T], jobs: int, most: int) -> list[Sequence[T]]:

@@ -103,7 +103,7 @@ def _let_go(event: OpClosed, op: Op) -> bool:
     root = _root(event, op)
     deleted = [o.order for o in event.function.named("del") if o.path == root and o.order > op.order]
     between = [o for o in event.function.ops if deleted and op.order < o.order < min(deleted)]
-    return bool(deleted) and all(o.name not in ("module", "call", "?call", "backward") for o in between)
+    return bool(deleted) and all(o.name not in ("module", "call", "?call", "backward", "step") for o in between)
 
 
 def _root(event: OpClosed, op: Op) -> str:

@@ -77,7 +77,7 @@ class RetryInExcept(Rule):
             return False
         if recurs(event.function, op, handler):
             return True
-        if all(isinstance(a.node, TEXTS) for a in op.arguments):
+        if op.arguments and all(isinstance(a.node, TEXTS) for a in op.arguments):
             return False  # it reports
         tried = [o for o in event.function.ops if handler.attempt in o.attempts and o.name == op.name]
         return any(o.callee == op.callee and o.path == op.path and len(o.arguments) > 0 for o in tried)

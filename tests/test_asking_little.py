@@ -232,3 +232,19 @@ def test_plain_variables_need_no_look_at_the_top_level(interpreted: set[str]) ->
     assert interpreted == {"Trainer.step"}
     check(text.replace("{size}", "net"), "TML103")
     assert interpreted == {"Trainer.step", ""}
+
+
+def test_each_write_into_a_part_of_a_tensor_takes_in_the_one_before_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs: list[int] = []
+    real: Any = flow_function._once
+
+    def counted(program: Any, info: Any, *rest: Any) -> Any:
+        flow = real(program, info, *rest)
+        inputs.extend(len(op.inputs) for op in flow.ops)
+        return flow
+
+    monkeypatch.setattr(flow_function, "_once", counted)
+    writes = "".join(f"    rows[{i % 5}][{i % 3}] = y[{i}]\n" for i in range(40))
+    check(f"def filled(y):\n    rows = torch.zeros(9, 9)\n{writes}    return rows\n")
+    assert inputs
+    assert max(inputs) <= 3

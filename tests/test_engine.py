@@ -13,6 +13,7 @@ import pytest
 import surface
 
 from torchmemlint import api, engine, files, layout
+from torchmemlint.borrowed import frozen
 from torchmemlint.config import Config
 from torchmemlint.engine import Session
 from torchmemlint.mend import mend
@@ -356,3 +357,27 @@ def test_the_time_limit_holds_in_threads_too() -> None:
 
     with ThreadPoolExecutor(1) as pool:
         assert [pool.submit(busy, seconds).result() for seconds in (20, 0, 20, 0)] == ["stopped", "done"] * 2
+
+
+def test_only_a_process_without_a_collector_freezes_what_it_has() -> None:
+    frozen_before = gc.get_freeze_count()
+    with frozen():
+        assert gc.get_freeze_count() == frozen_before
+    gc.disable()
+    try:
+        with frozen():
+            assert gc.get_freeze_count() > frozen_before
+        assert gc.get_freeze_count() == frozen_before
+    finally:
+        gc.enable()
+
+
+def test_what_a_library_call_leaves_does_not_grow() -> None:
+    def left() -> int:
+        for _ in range(20):
+            api.check_source("import torch\n\n\ndef f(x):\n    return torch.relu(x)\n", "m.py", Config())
+        gc.collect()
+        return len(gc.get_objects())
+
+    first = left()
+    assert left() < first + 2_000

@@ -38,11 +38,20 @@ class Borrowed(Generic[T]):
                     self._put(self._before)
 
 
+_left = False  # has something been checked in this process before?
+
+
 @contextlib.contextmanager
 def frozen() -> Iterator[None]:
-    """Collections in here do not look at what was in memory before, such as the index of a project."""
-    free = gc.get_freeze_count() == 0  # nobody else has frozen something
+    """Collections in here do not look at what was in memory before, such as the index of a project. Only in a process
+    that does nothing else, where the collector is off: what an earlier time has left is collected first, as nobody
+    else would."""
+    global _left
+    free = not gc.isenabled() and gc.get_freeze_count() == 0
     if free:
+        if _left:
+            gc.collect()
+        _left = True
         gc.freeze()
     try:
         yield

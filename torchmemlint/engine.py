@@ -62,6 +62,10 @@ def _check_all(token: str, shared: bytes | str, paths: Sequence[str]) -> list[Ch
     """In a worker: check some files of the project in `shared` (pickled, or a file's name), loaded once a process."""
     checker = _checkers.get(token)
     if checker is None:
+        if _checkers and isinstance(shared, str):  # an earlier round of fixes: what it has left is collected now
+            _checkers.clear()
+            gc.unfreeze()
+            gc.collect()
         _checkers.clear()
         checker = _checkers[token] = _load(shared)
         if isinstance(shared, str):  # a process of our own: what it has loaded stays, and need not be scanned
@@ -79,13 +83,13 @@ def _load(shared: bytes | str) -> FileChecker:
     return checker
 
 
-OFF = 0, 0, 0  # thresholds of the collector
-_collector = Borrowed(gc.get_threshold, lambda thresholds: gc.set_threshold(*thresholds), lambda _: OFF)
+CALM = 100_000, 5, 1  # thresholds of the collector where the process has other things to do, too
+_collector = Borrowed(gc.get_threshold, lambda thresholds: gc.set_threshold(*thresholds), lambda _: CALM)
 
 
 def calm_gc() -> AbstractContextManager[None]:
-    """No collections by the number of objects, as trees make many and few of them lie in cycles: interpretations do,
-    and are collected by their weight."""
+    """Few collections by the number of objects, as trees make many and few of them lie in cycles. Interpretations do,
+    and are collected by their weight; a process that only checks, as its workers, makes no other collections."""
     return _collector.taken()
 
 

@@ -54,6 +54,18 @@ def by_flag(model, loader, optimizer=None):
     return total
 
 
+def entered_by_hand_within(model: nn.Module, loader):
+    """What is left by hand gives back the mode that was there before it, not the function's own."""
+    outputs = []
+    with torch.no_grad():
+        guard = torch.enable_grad()
+        guard.__enter__()
+        guard.__exit__(None, None, None)
+        for x in loader:
+            outputs.append(model(x))
+    return outputs
+
+
 if __name__ == "__main__":
     net, data = nn.Linear(4, 3), [(torch.randn(5, 4), torch.arange(5) % 3)] * 2
     print(by_switch(net, data), by_guard(net, data), by_stack(net, data), by_pair(net, data[0][0]))

@@ -142,7 +142,7 @@ def _written(f: Frame, target: cst.BaseExpression, op: Op) -> None:
         f.bind(path, op.value)
     elif known.kind is Kind.TENSOR:
         graph, params = f.derived([known, op.value])
-        f.bind(path, replace(known, graph=graph, params=params, defs=(*known.defs, op)))
+        f.bind(path, replace(known, graph=graph, params=params, defs=(op,)))
 
 
 def _keeps_nothing(f: Frame, base: Value) -> bool:

@@ -12,7 +12,7 @@ from torchmemlint.flow.backward import backward_call
 from torchmemlint.flow.contexts import apply_effect
 from torchmemlint.flow.dispatch import EXPRESSIONS, INVOKE, evaluate, invoke, unknown
 from torchmemlint.flow.frame import Frame, dotted
-from torchmemlint.flow.graph import Argument, Sink, closure
+from torchmemlint.flow.graph import Argument, Mode, Sink, closure
 from torchmemlint.flow.hooks import REGISTERS
 from torchmemlint.flow.values import HOST, Fact, Kind, Value, replace
 
@@ -113,8 +113,11 @@ def method(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: lis
         apply_effect(f, args[0].value)
         return HOST
     if name in ("__enter__", "__exit__") and base.name == "context":  # by hand
-        f.state.mode = f.program.entry_mode(f.info)
-        apply_effect(f, base if name == "__enter__" else HOST)
+        if name == "__enter__":
+            f.by_hand[base.defs] = f.state.mode
+            apply_effect(f, base)
+        else:
+            f.state.mode = f.by_hand.pop(base.defs, Mode.UNKNOWN)
         return f.op("enter", node, HOST, receiver=base, passes=False).value
     if base.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS):
         value = expressions.attribute_of(f, func, base, dotted(func))

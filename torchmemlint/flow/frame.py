@@ -117,6 +117,7 @@ class Frame:
     anchors: dict[str, cst.CSTNode] = field(default_factory=dict)  # path -> the node of its first load
     table: dict[tuple[int, str], Op] = field(default_factory=dict)
     rounds: dict[int, tuple[State, State, State]] = field(default_factory=dict)  # of an if in a loop: ends, and merged
+    by_hand: dict[tuple[Op, ...], Mode] = field(default_factory=dict)  # the mode before `guard.__enter__()`
     _numbers: dict[cst.CSTNode, int] = field(default_factory=dict)
     _parents: set[str] = field(default_factory=set)  # paths of which attributes were bound
 

@@ -19,6 +19,7 @@ from pygls.lsp.server import LanguageServer
 
 from torchmemlint import __version__
 from torchmemlint.config import ConfigError
+from torchmemlint.engine import CALM
 from torchmemlint.files import special
 from torchmemlint.findings import Diagnostic
 from torchmemlint.server import protocol
@@ -27,7 +28,6 @@ from torchmemlint.server.protocol import Translator
 from torchmemlint.source import Source, SourceError
 
 T = TypeVar("T")
-CALM = 100_000, 5, 1  # thresholds of the collector between questions
 PAUSE = 0.005  # seconds after a change in which the next one replaces it
 SETTINGS = ("pyproject.toml", "torchmemlint.toml", ".gitignore")
 

@@ -62,11 +62,11 @@ def _check_all(token: str, shared: bytes | str, paths: Sequence[str]) -> list[Ch
     """In a worker: check some files of the project in `shared` (pickled, or a file's name), loaded once a process."""
     checker = _checkers.get(token)
     if checker is None:
-        if _checkers and isinstance(shared, str):  # an earlier round of fixes: what it has left is collected now
-            _checkers.clear()
+        again = bool(_checkers)
+        _checkers.clear()
+        if again and isinstance(shared, str):  # an earlier round of fixes: what it has left is collected now
             gc.unfreeze()
             gc.collect()
-        _checkers.clear()
         checker = _checkers[token] = _load(shared)
         if isinstance(shared, str):  # a process of our own: what it has loaded stays, and need not be scanned
             gc.freeze()

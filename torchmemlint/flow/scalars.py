@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchmemlint import knowledge
-from torchmemlint.flow.lean import walk
-from torchmemlint.flow.patterns import key_of, maker, nodes, number, operands, sign
+from torchmemlint.flow.patterns import assigned, key_of, maker, nodes, number, operands, sign
 from torchmemlint.flow.values import Kind, Value
 
 if TYPE_CHECKING:
@@ -70,12 +69,8 @@ def written_number(flow: FunctionFlow, node: cst.BaseExpression) -> bool:
     """Is it a number by its form, or a name that is given nothing else? `4`, `x.shape[0]`, `x.size(0)`, `max(m, n)`."""
     if not isinstance(node, cst.Name):
         return _number_form(node)
-    assigned = [a.value for a in walk(flow.node) if isinstance(a, cst.Assign) and _binds(a, node.value)]
-    return bool(assigned) and all(map(_number_form, assigned))
-
-
-def _binds(assign: cst.Assign, name: str) -> bool:
-    return any(isinstance(t.target, cst.Name) and t.target.value == name for t in assign.targets)
+    given = assigned(flow.node, node.value)
+    return bool(given) and all(map(_number_form, given))
 
 
 def _number_form(node: cst.BaseExpression) -> bool:

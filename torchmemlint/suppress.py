@@ -18,7 +18,6 @@ UNSILENCEABLE = frozenset({"TML000", "TML999"})  # only --ignore hides these
 _CODE = r"[A-Z]+[0-9]+"
 _NOQA = re.compile(rf"#\s*noqa\b(?:\s*:\s*(?P<codes>{_CODE}(?:[,\s]+{_CODE})*))?", re.IGNORECASE)
 _OWN = re.compile(r"#\s*torchmemlint\s*:\s*(?P<word>[\w-]+)\s*(?P<bracket>\[(?P<codes>[^\]]*)\])?")
-_QUICK = re.compile(rb"noqa|torchmemlint\s*:", re.IGNORECASE)
 _WORDS = ("ignore", "ignore-file", "skip-file")
 _SKIPPED = frozenset({tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING})
 
@@ -71,7 +70,8 @@ class Suppressions:
 def collect(source: Source, noqa: bool = True) -> Suppressions:
     """The suppression comments of `source`, with `noqa` those that other tools read too. Comments inside strings are
     none."""
-    if not _QUICK.search(source.data):
+    quick = source.data.lower()
+    if b"noqa" not in quick and b"torchmemlint" not in quick:
         return Suppressions()
     comments: list[tuple[int, int, str]] = []
     spans: dict[int, tuple[int, int]] = {}

@@ -15,11 +15,11 @@ from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Layout, Value, r
 
 def assign(f: Frame, target: cst.CSTNode, value: Value, value_node: cst.BaseExpression | None) -> None:
     """Bind `value` to an assignment target of any form."""
-    if isinstance(target, cst.Name):
+    if type(target) is cst.Name:
         _name(f, target, value, value_node)
-    elif isinstance(target, cst.Attribute):
+    elif type(target) is cst.Attribute:
         _attribute(f, target, value, value_node, "assign")
-    elif isinstance(target, cst.Subscript):
+    elif type(target) is cst.Subscript:
         _subscript(f, target, value, value_node, "setitem")
     elif isinstance(target, (cst.Tuple, cst.List)):
         _unpack(f, target, value, value_node)
@@ -40,7 +40,7 @@ def _name(f: Frame, target: cst.Name, value: Value, value_node: cst.BaseExpressi
 
 def subscript_key(f: Frame, node: cst.Subscript) -> Any:
     """The constant key of a subscript with one plain index, else None."""
-    if len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Index):
+    if len(node.slice) == 1 and type(node.slice[0].slice) is cst.Index:
         return evaluate(f, node.slice[0].slice.value).const
     return None
 
@@ -132,7 +132,7 @@ def _subscript(f: Frame, target: cst.Subscript, value: Value, node: cst.BaseExpr
 def _written(f: Frame, target: cst.BaseExpression, op: Op) -> None:
     """What is written into a tensor, or into a part of it (`x[i][mask] = y`), is in what its name stands for."""
     part = target
-    while isinstance(part, cst.Subscript):
+    while type(part) is cst.Subscript:
         part = part.value
     path = dotted(part)
     known = f.read(path) if path is not None else None
@@ -156,9 +156,9 @@ def _keeps_nothing(f: Frame, base: Value) -> bool:
 
 def _unpack(f: Frame, target: cst.Tuple | cst.List, value: Value, node: cst.BaseExpression | None) -> None:
     known = _members(value)
-    exact = len(known) == len(target.elements) and not any(isinstance(e, cst.StarredElement) for e in target.elements)
+    exact = len(known) == len(target.elements) and not any(type(e) is cst.StarredElement for e in target.elements)
     for position, element in enumerate(target.elements):
-        if isinstance(element, cst.StarredElement):
+        if type(element) is cst.StarredElement:
             assign(f, element.value, replace(UNKNOWN, graph=value.graph, params=value.params, defs=value.defs), None)
             continue
         part = known[position] if exact else member(value)
@@ -169,7 +169,7 @@ def _shown(target: cst.Tuple | cst.List, node: cst.BaseExpression | None, positi
     """The expression of one member, where the unpacked value is written as a tuple of as many."""
     if not isinstance(node, (cst.Tuple, cst.List)) or len(node.elements) != len(target.elements):
         return None
-    starred = any(isinstance(e, cst.StarredElement) for e in (*node.elements, *target.elements))
+    starred = any(type(e) is cst.StarredElement for e in (*node.elements, *target.elements))
     return None if starred else node.elements[position].value
 
 
@@ -223,9 +223,9 @@ def augment(f: Frame, node: cst.AugAssign) -> None:
         arguments=[Argument(None, value, node.value)],
         path=dotted(target),
     )
-    if isinstance(target, cst.Name):
+    if type(target) is cst.Name:
         _name(f, target, op.value, node.value)
-    elif isinstance(target, cst.Attribute):
+    elif type(target) is cst.Attribute:
         _attribute(f, target, op.value, node.value, "accumulate")
-    elif isinstance(target, cst.Subscript):
+    elif type(target) is cst.Subscript:
         _subscript(f, target, op.value, node.value, "accumulate")

@@ -33,7 +33,7 @@ OPTIMIZER_EVIDENCE = frozenset({"step", "zero_grad", "param_groups"})
 def call(f: Frame, node: cst.Call) -> Value:
     """The value of a call expression."""
     func = node.func
-    if not isinstance(func, cst.Attribute):
+    if type(func) is not cst.Attribute:
         callee = evaluate(f, func)
         return invoke(f, node, callee, arguments(f, node))
     path = dotted(func)
@@ -58,7 +58,7 @@ def arguments(f: Frame, node: cst.Call) -> list[Argument]:
 def _given(f: Frame, node: cst.BaseExpression) -> Value:
     """An argument's value: a parameter that other uses prove to be a module is handed on as one."""
     value = evaluate(f, node)
-    if value.kind is not Kind.UNKNOWN or not isinstance(node, cst.Name):
+    if value.kind is not Kind.UNKNOWN or type(node) is not cst.Name:
         return value
     if f.evidence.get(node.value) is not Kind.MODULE or any(op.name != "param" for op in value.defs):
         return value
@@ -164,7 +164,7 @@ def _use(f: Frame, path: str, use: str) -> None:
 
 def _behind(node: cst.BaseExpression) -> cst.BaseExpression:
     """`net` for `net.to(device).half()`: methods that give the module itself."""
-    while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in modules.SELF:
+    while type(node) is cst.Call and type(node.func) is cst.Attribute and node.func.attr.value in modules.SELF:
         node = node.func.value
     return node
 
@@ -221,7 +221,7 @@ def _names_dimensions(args: list[Argument]) -> bool:
 
 def _opaque(f: Frame, node: cst.Call, func: cst.Attribute, base: Value, args: list[Argument]) -> Value:
     """A method of an object of which nothing is known; of a parameter a caller may tell."""
-    name = func.value.value if isinstance(func.value, cst.Name) else None
+    name = func.value.value if type(func.value) is cst.Name else None
     given = name is not None and any(op.name == "param" for op in base.defs)
     if name is not None and given and not f.program.only_of_tensors(func.attr.value, f.info.path):
         f.unsettled.add(name)

@@ -154,7 +154,7 @@ def is_fresh(op: Op) -> bool:
     if op.name in ("arith", "compare"):
         return not in_place(op)
     if op.name == "host":
-        return not isinstance(op.node, cst.Call) or _reads_only(op.callee) or _copied_by_numpy(op)
+        return type(op.node) is not cst.Call or _reads_only(op.callee) or _copied_by_numpy(op)
     if bare(op) in SHARING:
         return False
     fact = knowledge.operator(bare(op)) if op.name.startswith("torch.") else None

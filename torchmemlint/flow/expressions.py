@@ -90,7 +90,7 @@ def _subscript(f: Frame, node: cst.Subscript) -> Value:
 
 
 def _member(f: Frame, node: cst.Subscript, base: Value) -> Value:
-    if any(isinstance(s.slice, cst.Slice) for s in node.slice):
+    if any(type(s.slice) is cst.Slice for s in node.slice):
         elements = base.elements if base.kind is Kind.MODULE else None  # `layers[:-1]`: modules of the same classes
         return f.op("read", node, replace(base, elements=elements), inputs=[base]).value
     if base.kind is Kind.MODULE:
@@ -103,22 +103,18 @@ def _index(f: Frame, node: cst.Subscript, base: Value) -> Value:
     before PyTorch 0.4, and nothing since."""
     arguments, gathers, unsure = [], False, False
     for element in node.slice:
-        if isinstance(element.slice, cst.Slice):
+        if type(element.slice) is cst.Slice:
             for bound in (element.slice.lower, element.slice.upper, element.slice.step):
                 if bound is not None:
                     evaluate(f, bound)
             continue
-        if not isinstance(element.slice, cst.Index):
+        if type(element.slice) is not cst.Index:
             continue
         value = evaluate(f, element.slice.value)
         arguments.append(Argument(None, value, element.slice.value))
         gathers = gathers or value.kind in (Kind.TENSOR, Kind.CONTAINER)
         unsure = unsure or value.kind is Kind.UNKNOWN  # an int, or a tensor of indices
-    if (
-        base.scalar is Fact.YES
-        and len(arguments) == len(node.slice) == 1
-        and isinstance(arguments[0].node, cst.Integer)
-    ):
+    if base.scalar is Fact.YES and len(arguments) == len(node.slice) == 1 and type(arguments[0].node) is cst.Integer:
         return f.op("torch.item", node, HOST, receiver=base, receiver_node=node.value, passes=False).value
     first_only = len(node.slice) == 1 and base.layout is Layout.CONTIGUOUS
     layout = indexed_layout(node.slice, base.layout)
@@ -137,7 +133,7 @@ def _binary(f: Frame, node: cst.BinaryOperation) -> Value:
         value = f.tensor([left, right], device=left.device or right.device, scalar=min(_scalar(left), _scalar(right)))
     elif left.kind is Kind.CONTAINER and isinstance(node.operator, (cst.Add, cst.Multiply)):
         graph, params = f.derived([left, right])
-        members = [*_known(left), *_known(right)] if isinstance(node.operator, cst.Add) else [*_known(left)]
+        members = [*_known(left), *_known(right)] if type(node.operator) is cst.Add else [*_known(left)]
         value = Value(
             kind=Kind.CONTAINER, graph=graph, params=params, name=left.name, elements=tuple(members[:8]) or None
         )
@@ -147,7 +143,7 @@ def _binary(f: Frame, node: cst.BinaryOperation) -> Value:
         value = Value(
             kind=Kind.HOST if left.kind is right.kind is Kind.HOST else Kind.UNKNOWN, graph=graph, params=params
         )
-    name = "torch.matmul" if isinstance(node.operator, cst.MatrixMultiply) else "arith"
+    name = "torch.matmul" if type(node.operator) is cst.MatrixMultiply else "arith"
     arguments = [Argument(None, left, node.left), Argument(None, right, node.right)]
     layouts = {v.layout for v in (left, right) if v.kind is not Kind.HOST}
     if value.kind is Kind.TENSOR and layouts == {Layout.CONTIGUOUS}:
@@ -165,7 +161,7 @@ def _scalar(value: Value) -> Fact:
 
 def _unary(f: Frame, node: cst.UnaryOperation) -> Value:
     value = evaluate(f, node.expression)
-    if isinstance(node.operator, cst.Not):
+    if type(node.operator) is cst.Not:
         return HOST
     if value.kind is Kind.HOST:
         return HOST
@@ -215,7 +211,7 @@ def _sequence(f: Frame, node: cst.Tuple | cst.List | cst.Set) -> Value:
     members = [(e.value, evaluate(f, e.value)) for e in node.elements]
     name = type(node).__name__.lower()
     value = literal(f, node, name, members)
-    if any(isinstance(e, cst.StarredElement) for e in node.elements):
+    if any(type(e) is cst.StarredElement for e in node.elements):
         value = replace(value, elements=None)
     return value
 
@@ -226,7 +222,7 @@ def _dict(f: Frame, node: cst.Dict) -> Value:
     for element in node.elements:
         value = evaluate(f, element.value)
         values.append(value)
-        key = evaluate(f, element.key).const if isinstance(element, cst.DictElement) else None
+        key = evaluate(f, element.key).const if type(element) is cst.DictElement else None
         if key is None or elements is None:
             elements = None
         else:
@@ -250,7 +246,7 @@ def _comprehension(f: Frame, node: cst.ListComp | cst.SetComp | cst.GeneratorExp
             evaluate(f, condition.test)
         clause = clause.inner_for_in
     element = node.value if isinstance(node, cst.DictComp) else node.elt
-    if isinstance(node, cst.DictComp):
+    if type(node) is cst.DictComp:
         evaluate(f, node.key)
     value = evaluate(f, element)
     f.store(holder, element, value, element, "comprehension")
@@ -264,7 +260,7 @@ def _yield(f: Frame, node: cst.Yield) -> Value:
     if node.value is None:
         f.yields.append(f.op("yield", node, HOST))
         return UNKNOWN
-    inner = node.value.item if isinstance(node.value, cst.From) else node.value
+    inner = node.value.item if type(node.value) is cst.From else node.value
     value = evaluate(f, inner)
     f.yields.append(f.op("yield", node, value, inputs=[value], sunk=[Sink.YIELDED] if f.depth == 0 else ()))
     return UNKNOWN
@@ -282,7 +278,7 @@ def _walrus(f: Frame, node: cst.NamedExpr) -> Value:
 
 def _formatted(f: Frame, node: cst.FormattedString) -> Value:
     for part in node.parts:
-        if isinstance(part, cst.FormattedStringExpression):
+        if type(part) is cst.FormattedStringExpression:
             to_host(f, part, evaluate(f, part.expression))
     return HOST
 

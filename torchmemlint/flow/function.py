@@ -75,9 +75,9 @@ def definition(unit: Unit) -> cst.FunctionDef | cst.Module:
     if not unit.function.name:
         return unit.tree
     node: cst.CSTNode = unit.tree.body[0]
-    if isinstance(node, cst.If) and unit.function.column > 0:
+    if type(node) is cst.If and unit.function.column > 0:
         node = node.body.body[0]
-    if not isinstance(node, cst.FunctionDef):
+    if type(node) is not cst.FunctionDef:
         raise TypeError(f"no function at line {unit.function.line} of {unit.source.path}")
     return node
 
@@ -196,5 +196,5 @@ def _given_record(frame: Frame, position: int, value: Value) -> bool:
 
 
 def _parameter_nodes(params: cst.Parameters) -> list[cst.Param]:
-    stars = [p for p in (params.star_arg, params.star_kwarg) if isinstance(p, cst.Param)]
+    stars = [p for p in (params.star_arg, params.star_kwarg) if type(p) is cst.Param]
     return [*own_parameters(params), *stars]

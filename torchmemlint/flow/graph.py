@@ -4,7 +4,7 @@ Rules read it: what made this value, who uses it, where does it end (`sinks`).""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -176,29 +176,18 @@ def downstream(op: Op) -> Iterator[Op]:
 
 
 def sinks(op: Op) -> frozenset[Sink]:
-    """Where the graph of `op`'s result ends up within its function."""
-    return frozenset(sink for user in downstream(op) if user is not op for sink in user.sunk)
-
-
-def sinks_of(starts: Sequence[Op], ops: Sequence[Op]) -> list[frozenset[Sink]]:
-    """The same of several operations of one function whose operations are `ops`, found in one go: what each operation
-    is reached from, as bits, is handed on in their order until nothing changes."""
-    reached = {start: 1 << number for number, start in enumerate(starts)}
-    outset, changed = set(starts), bool(starts)
-    while changed:
-        changed = False
-        for op in ops:
-            bits = known = reached.get(op, 0)
-            for maker in op.inputs:
-                if maker.passes or maker in outset:
-                    bits |= reached.get(maker, 0)
-            if bits != known:
-                reached[op], changed = bits, True
-    ends: list[frozenset[Sink]] = []
-    for number, start in enumerate(starts):
-        met = (op.sunk for op, bits in reached.items() if bits >> number & 1 and op is not start)
-        ends.append(frozenset().union(*met))
-    return ends
+    """Where the graph of `op`'s result ends up within its function. (The walk of `downstream`, by hand: it is asked of
+    each parameter of each function.)"""
+    found: set[Sink] = set()
+    seen, waiting = {op}, [op]
+    while waiting:
+        for user in waiting.pop().uses:
+            if user not in seen:
+                seen.add(user)
+                found |= user.sunk
+                if user.passes:
+                    waiting.append(user)
+    return frozenset(found)
 
 
 def proven(value: Value) -> bool:

@@ -202,7 +202,7 @@ def _members_of(name: str, op: Op) -> tuple[Value, ...] | None:
 
 def _root(node: cst.BaseExpression) -> cst.BaseExpression:
     """`model` in `model.eval().requires_grad_(False)`: where a chain of methods that give the module itself starts."""
-    while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in SELF:
+    while type(node) is cst.Call and type(node.func) is cst.Attribute and node.func.attr.value in SELF:
         node = node.func.value
     return node
 

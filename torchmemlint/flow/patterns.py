@@ -89,55 +89,55 @@ def sign(op: Op) -> str:
     """The arithmetic that an operation does: "+", "-", "*", "/", "**", "&", "|", "neg", "~"; "" for anything else."""
     if op.name != "arith":
         return METHOD_SIGNS.get(bare(op), "")
-    if isinstance(op.node, cst.UnaryOperation):
+    if type(op.node) is cst.UnaryOperation:
         return {cst.Minus: "neg", cst.BitInvert: "~"}.get(type(op.node.operator), "")
     return SIGNS.get(type(getattr(op.node, "operator", None)), "")
 
 
 def comparison(op: Op) -> str:
     """The sign of a comparison with two sides, else ""."""
-    if not isinstance(op.node, cst.Comparison) or len(op.node.comparisons) != 1:
+    if type(op.node) is not cst.Comparison or len(op.node.comparisons) != 1:
         return ""
     return COMPARISONS.get(type(op.node.comparisons[0].operator), "")
 
 
 def sides(op: Op) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
     """The two expressions of a comparison."""
-    if not isinstance(op.node, cst.Comparison) or len(op.node.comparisons) != 1:
+    if type(op.node) is not cst.Comparison or len(op.node.comparisons) != 1:
         return None
     return op.node.left, op.node.comparisons[0].comparator
 
 
 def alone(op: Op) -> bool:
     """Is the operation a statement of its own?"""
-    return isinstance(op.statement, cst.Expr) and op.statement.value is op.node
+    return type(op.statement) is cst.Expr and op.statement.value is op.node
 
 
 def assigned(root: cst.CSTNode, name: str) -> list[cst.BaseExpression]:
     """What the plain assignments under `root` give a name."""
-    statements = (node for node in walk(root) if isinstance(node, cst.Assign))
+    statements = (node for node in walk(root) if type(node) is cst.Assign)
     return [s.value for s in statements if any(dotted(target.target) == name for target in s.targets)]
 
 
 def in_place(op: Op) -> bool:
     """Does the operation write its receiver?"""
-    return bare(op).endswith("_") or isinstance(op.node, cst.AugAssign) or op.name in ("torch.setitem", "write")
+    return bare(op).endswith("_") or type(op.node) is cst.AugAssign or op.name in ("torch.setitem", "write")
 
 
 def number(node: cst.CSTNode | None) -> int | float | None:
     """The value of an expression made of literals, `math` functions and arithmetic; None: not one."""
-    if isinstance(node, cst.Integer):
+    if type(node) is cst.Integer:
         return int(node.value.replace("_", ""), 0) if len(node.value) < 20 else None
-    if isinstance(node, cst.Float):
+    if type(node) is cst.Float:
         return float(node.value.replace("_", ""))
-    if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
+    if type(node) is cst.UnaryOperation and type(node.operator) is cst.Minus:
         inner = number(node.expression)
         return -inner if inner is not None else None
-    if isinstance(node, cst.Attribute):
+    if type(node) is cst.Attribute:
         return {"math.pi": math.pi, "np.pi": math.pi, "torch.pi": math.pi}.get(dotted(node) or "")
-    if isinstance(node, cst.Call):
+    if type(node) is cst.Call:
         return _called(node)
-    return _computed(node) if isinstance(node, cst.BinaryOperation) else None
+    return _computed(node) if type(node) is cst.BinaryOperation else None
 
 
 def _called(node: cst.Call) -> float | None:
@@ -234,13 +234,13 @@ def dimension(op: Op, position: int = 0) -> int | None:
 
 def text_of(node: cst.CSTNode | None) -> str | None:
     """The value of a plain string literal."""
-    return node.raw_value if isinstance(node, cst.SimpleString) else None
+    return node.raw_value if type(node) is cst.SimpleString else None
 
 
 def key_of(node: cst.CSTNode) -> str | None:
     """`"loss"` in `outputs["loss"]`."""
-    index = node.slice[0].slice if isinstance(node, cst.Subscript) and len(node.slice) == 1 else None
-    return text_of(index.value) if isinstance(index, cst.Index) else None
+    index = node.slice[0].slice if type(node) is cst.Subscript and len(node.slice) == 1 else None
+    return text_of(index.value) if type(index) is cst.Index else None
 
 
 def flag(op: Op, name: str) -> bool | None:
@@ -265,11 +265,11 @@ def upstream_within(value: Value, passes: Iterable[str]) -> Iterator[Op]:
 
 def infinite(node: cst.CSTNode | None) -> bool:
     """Is the expression plus or minus infinity (`float("-inf")`, `-float("inf")`, `-math.inf`)?"""
-    if isinstance(node, cst.UnaryOperation):
+    if type(node) is cst.UnaryOperation:
         return infinite(node.expression)
-    if isinstance(node, cst.Attribute):
+    if type(node) is cst.Attribute:
         return (dotted(node) or "") in ("math.inf", "np.inf", "torch.inf", "numpy.inf")
-    if isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value == "float" and node.args:
+    if type(node) is cst.Call and type(node.func) is cst.Name and node.func.value == "float" and node.args:
         return (text_of(node.args[0].value) or "").lower().lstrip("+-") in ("inf", "infinity")
     return False
 
@@ -277,7 +277,7 @@ def infinite(node: cst.CSTNode | None) -> bool:
 def pair_of(op: Op, kind: str) -> list[tuple[Value, cst.BaseExpression]] | None:
     """Two operands with their nodes, of an operation that isn't in place."""
     values, where = operands(op), nodes(op)
-    if sign(op) != kind or len(values) != 2 or len(where) != 2 or isinstance(op.node, cst.AugAssign):
+    if sign(op) != kind or len(values) != 2 or len(where) != 2 or type(op.node) is cst.AugAssign:
         return None
     return list(zip(values, where))
 

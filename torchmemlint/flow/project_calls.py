@@ -174,7 +174,7 @@ def _one_of(spread: Sequence[Argument]) -> Argument:
 
 def receiver_node(node: cst.Call) -> cst.BaseExpression:
     """The expression a method is called on; the callee itself for a plain call."""
-    return node.func.value if isinstance(node.func, cst.Attribute) else node.func
+    return node.func.value if type(node.func) is cst.Attribute else node.func
 
 
 def applied(f: Frame, node: cst.Call, info: FunctionInfo, args: list[Argument], receiver: Value | None) -> Value | None:

@@ -65,19 +65,19 @@ def _leave_loop(f: Frame, _: cst.CSTNode) -> None:
 
 
 def _delete(f: Frame, node: cst.Del) -> None:
-    elements = node.target.elements if isinstance(node.target, cst.Tuple) else [node.target]
+    elements = node.target.elements if type(node.target) is cst.Tuple else [node.target]
     for element in elements:
-        target = element.value if isinstance(element, cst.Element) else element
+        target = element.value if type(element) is cst.Element else element
         path = dotted(target)
         if path is not None:
             f.op("del", node if len(elements) == 1 else target, HOST, path=path)
             f.forget(path)
-        elif isinstance(target, cst.Subscript):
+        elif type(target) is cst.Subscript:
             f.op("delitem", target, HOST, path=dotted(target.value))
 
 
 def _if(f: Frame, node: cst.If) -> None:
-    switched = isinstance(node.test, cst.Name) and node.test.value == "True"  # what is switched off by hand never runs
+    switched = type(node.test) is cst.Name and node.test.value == "True"  # what is switched off by hand never runs
     known = True if switched else decided(f, node.test)
     if known is not None:
         _arm(f, node.body if known else node.orelse)
@@ -105,7 +105,7 @@ def _arm(f: Frame, node: cst.BaseSuite | cst.If | cst.Else | None) -> None:
     if node is None:
         return
     with f.arm(node):
-        if isinstance(node, cst.If):
+        if type(node) is cst.If:
             _if(f, node)
         else:
             run(f, node.body)
@@ -113,7 +113,7 @@ def _arm(f: Frame, node: cst.BaseSuite | cst.If | cst.Else | None) -> None:
 
 def _is_setting(f: Frame, test: cst.BaseExpression) -> bool:
     """Does the test ask only what the caller set for the whole call: parameters that nothing binds anew?"""
-    names = {n.value for n in walk(test) if isinstance(n, cst.Name)} - {"None", "True", "False"}
+    names = {n.value for n in walk(test) if type(n) is cst.Name} - {"None", "True", "False"}
     settings = {p.name for p in f.info.parameters} - {op.path for op in f.ops if op.name == "bind"}
     return bool(names) and f.depth == 0 and names <= settings
 

@@ -25,15 +25,15 @@ def indexed_layout(elements: Sequence[cst.SubscriptElement], base: Layout) -> La
     kept, gaps = False, False
     for element in elements:
         index = element.slice
-        if isinstance(index, cst.Slice):
+        if type(index) is cst.Slice:
             whole = index.lower is None and index.upper is None and index.step is None
             gaps = gaps or (not whole and (kept or index.step is not None))
             kept = True
-        elif not isinstance(index, cst.Index):
+        elif type(index) is not cst.Index:
             continue
-        elif isinstance(index.value, cst.Ellipsis):
+        elif type(index.value) is cst.Ellipsis:
             kept = True
-        elif not (isinstance(index.value, cst.Name) and index.value.value == "None"):
+        elif not (type(index.value) is cst.Name and index.value.value == "None"):
             gaps = gaps or kept
     return Layout.STRIDED if gaps else base
 
@@ -97,5 +97,5 @@ def _keeps_last(op: Op) -> bool:
 
 def _picks_of_last(op: Op) -> bool:
     """Is it an index with a number behind other dimensions, perhaps for the last one?"""
-    parts = op.node.slice if isinstance(op.node, cst.Subscript) else ()
-    return len(parts) > 1 and isinstance(parts[-1].slice, cst.Index)
+    parts = op.node.slice if type(op.node) is cst.Subscript else ()
+    return len(parts) > 1 and type(parts[-1].slice) is cst.Index

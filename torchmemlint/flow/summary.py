@@ -10,7 +10,7 @@ import libcst as cst
 
 from torchmemlint.findings import Place
 from torchmemlint.flow.conditions import UNSET, constant
-from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, closure, freed, proven, sinks, sinks_of
+from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, closure, freed, proven, sinks
 from torchmemlint.flow.lean import walk
 from torchmemlint.flow.units import dotted
 from torchmemlint.flow.values import HOST, Fact, Kind, Value, join, known_members, mapped, may_carry_graph, replace
@@ -48,7 +48,7 @@ class Callback:
     ends: frozenset[Sink]  # where the graph of its result ends
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Summary:
     """The effect of calling a function."""
 
@@ -88,28 +88,28 @@ def summarise(f: Frame, entry: Mode, parameters: list[Op]) -> Summary:
     names = [p.name for p in info.parameters]
     split = any(map(_is_split, f.returns)) or _differ(f.returns)
     rebound = {op.path for op in f.ops if op.name == "store" and op.path and op.path.startswith("self.")}
+    backs = [op for op in f.ops if op.name == "backward"]
     return Summary(
         info.id,
         _result(f, info),
-        tuple(ends - LOCAL_ENDS for ends in sinks_of(parameters, f.ops)),
+        tuple(sinks(parameter) - LOCAL_ENDS for parameter in parameters),
         tuple(_kept(f, names)),
         frozenset(i for i, name in enumerate(names) if name in f.frozen),
         frozenset(p for p in rebound if p is not None),
         f.state.mode if f.state.mode is not entry else Mode.ENTERED,
         f.yields[0].mode if f.yields else None,
         entry is Mode.ON or any(op.mode is Mode.ON for op in f.ops),
-        any(op.name == "backward" for op in f.ops),
+        bool(backs),
         frozenset(i for i, name in enumerate(names) if name in f.unsettled),
         split,
         tuple(_callbacks(f, parameters)),
-        _spent(f),
+        _spent(f, backs),
         _flags(f, parameters) if split or _of_two_forms(f.returns) else (),
     )
 
 
-def _spent(f: Frame) -> bool:
+def _spent(f: Frame, backs: list[Op]) -> bool:
     """Has the function, on every way, run the backward of all that it returns with a graph?"""
-    backs = [op for op in f.ops if op.name == "backward"]
     if not backs or any(op.branches for op in backs):
         return False
     parts = [part for value in f.returns for part in known_members(value) or (value,)]
@@ -154,11 +154,11 @@ def _is_cut(value: Value) -> bool:
 
 def _flags(f: Frame, parameters: list[Op]) -> Settings:
     """The parameters whose names stand in tests, and that nothing binds anew."""
-    tests = [n.test for n in walk(f.unit.tree) if isinstance(n, (cst.If, cst.IfExp))]
-    asked = {n.value for test in tests for n in walk(test) if isinstance(n, cst.Name)}
+    tests = [n.test for n in walk(f.unit.tree) if type(n) is cst.If or type(n) is cst.IfExp]
+    asked = {n.value for test in tests for n in walk(test) if type(n) is cst.Name}
     bound = {op.path for op in f.ops if op.name == "bind"}
     return tuple(
-        (position, constant(op.node.default) if isinstance(op.node, cst.Param) else UNSET)
+        (position, constant(op.node.default) if type(op.node) is cst.Param else UNSET)
         for position, op in enumerate(parameters)
         if op.path in asked and op.path not in bound
     )
@@ -241,7 +241,7 @@ def _entry(f: Frame, root: int, path: str, store: Store) -> Kept:
 def _slot(f: Frame, op: Op, names: list[str]) -> list[Kept]:
     """`self.values[t] = value` where the attribute of a plain object is a tensor. A module's own cache is run without
     grad."""
-    path = dotted(op.node.value) if isinstance(op.node, cst.Subscript) and op.arguments else None
+    path = dotted(op.node.value) if type(op.node) is cst.Subscript and op.arguments else None
     head, _, attribute = (path or "").partition(".")
     given = op.arguments[0].value if op.arguments else None
     if path is None or given is None or not attribute or head not in names:

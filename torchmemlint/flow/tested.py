@@ -28,13 +28,13 @@ def _is_parameter(f: Frame, name: str) -> bool:
 
 def narrow(f: Frame, test: cst.BaseExpression, holds: bool) -> None:
     """Bind anew what is known of the tested names where the test `holds`, or where it does not."""
-    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+    if type(test) is cst.UnaryOperation and type(test.operator) is cst.Not:
         narrow(f, test.expression, not holds)
-    elif isinstance(test, cst.BooleanOperation):
-        if isinstance(test.operator, cst.And) is holds:  # all parts of `a and b` hold, none of `a or b`
+    elif type(test) is cst.BooleanOperation:
+        if (type(test.operator) is cst.And) is holds:  # all parts of `a and b` hold, none of `a or b`
             narrow(f, test.left, holds)
             narrow(f, test.right, holds)
-    elif isinstance(test, cst.Call) and test.args:
+    elif type(test) is cst.Call and test.args:
         _by_type(f, test, holds)
 
 
@@ -64,7 +64,7 @@ def _tested(f: Frame, test: cst.Call) -> set[str]:
         return _having(evaluate(f, second).const)
     if name != "isinstance":
         return set()
-    types = [e.value for e in second.elements] if isinstance(second, cst.Tuple) else [second]
+    types = [e.value for e in second.elements] if type(second) is cst.Tuple else [second]
     return {_kind(evaluate(f, each).name or "") for each in types}
 
 

@@ -55,9 +55,9 @@ def names_in(node: cst.CSTNode) -> Iterator[str]:
     todo = [node]
     while todo:
         current = todo.pop()
-        if isinstance(current, cst.Name):
+        if type(current) is cst.Name:
             yield current.value
-        elif isinstance(current, cst.Attribute):
+        elif type(current) is cst.Attribute:
             todo.append(current.value)
         else:
             todo.extend(parts(current))
@@ -96,9 +96,9 @@ class Timeline:
         elif type(node) is cst.Attribute:
             self._expression(node.value)
             self._operations(node)
-        elif isinstance(node, cst.Lambda):
+        elif type(node) is cst.Lambda:
             self.captured.update(names_in(node))
-        elif isinstance(node, cst.NamedExpr):
+        elif type(node) is cst.NamedExpr:
             self._expression(node.value)
             self._target(node.target)
         elif isinstance(node, (cst.BooleanOperation, cst.IfExp)):
@@ -139,14 +139,14 @@ class Timeline:
         self._operations(node)
 
     def _target(self, node: cst.CSTNode) -> None:
-        if isinstance(node, cst.Name):
+        if type(node) is cst.Name:
             self._add("bind", node.value, node)
         elif isinstance(node, (cst.Tuple, cst.List)):
             for position, element in enumerate(node.elements):
                 self._target(element.value)
-                if isinstance(element.value, cst.Name) and not isinstance(element, cst.StarredElement):
+                if type(element.value) is cst.Name and type(element) is not cst.StarredElement:
                     self.points[-1].position = position
-        elif isinstance(node, cst.StarredElement):
+        elif type(node) is cst.StarredElement:
             self._target(node.value)
         else:
             for part in parts(node):
@@ -188,10 +188,10 @@ class Timeline:
         self._target(node.target)
 
     def _delete(self, node: cst.Del) -> None:
-        elements = node.target.elements if isinstance(node.target, cst.Tuple) else [node.target]
+        elements = node.target.elements if type(node.target) is cst.Tuple else [node.target]
         for element in elements:
-            target = element.value if isinstance(element, cst.Element) else element
-            if isinstance(target, cst.Name):
+            target = element.value if type(element) is cst.Element else element
+            if type(target) is cst.Name:
                 self._add("del", target.value, node)
             else:
                 self._expression(target)
@@ -217,18 +217,18 @@ class Timeline:
         start = list(self._ends)
         self._block(node.body)
         body, self._ends = self._ends, start
-        if isinstance(node.orelse, cst.If):
+        if type(node.orelse) is cst.If:
             self._if(node.orelse)
         elif node.orelse is not None:
             self._block(node.orelse.body)
         self._join(body, self._ends)
 
     def _loop(self, node: Any) -> None:
-        if isinstance(node, cst.For):
+        if type(node) is cst.For:
             self._expression(node.iter)
         head = self._add("join", "loop", node)
         self._loops.append(([], []))
-        if isinstance(node, cst.For):
+        if type(node) is cst.For:
             start = list(self._ends)
             self._target(node.target)
         else:

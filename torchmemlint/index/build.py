@@ -117,8 +117,15 @@ def _index(source: Source, module: str, is_package: bool) -> FileIndex:
         aliases=maker.aliases(),
         functions={body.id: body, **functions},
         classes=classes,
-        words=Words(words_of(text)),
+        words=Words(body.words.spread().union(*words, _named_outside(lines, found))),
     )
+
+
+def _named_outside(lines: Sequence[str], found: Collected) -> frozenset[str]:
+    """The words of the file that are no function's, nor the module body's: what is defined, and what is imported on the
+    module's level. Docstrings don't count."""
+    rows = [row for first, last in found.import_rows for row in lines[first:last]]
+    return words_of("\n".join(rows)).union(definition.node.name for definition in found.definitions)
 
 
 def _yields(function: FunctionNode) -> bool:

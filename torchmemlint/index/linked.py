@@ -29,6 +29,8 @@ from torchmemlint.knowledge import container_method, tensor_method
 if TYPE_CHECKING:
     from torchmemlint.index.project import ProjectIndex
 
+LINKED = (ATTRIBUTE, COLLECTS, TOTAL, KEEPERS, BORROWS, AIDS)
+"""The marks that are added here."""
 BACKWARD = frozenset({"backward", "manual_backward"})
 CALLED_BY_CLASS = frozenset({"__init__", "__new__", "__post_init__", "__call__", "forward"})
 _KEPT = frozenset({ATTRIBUTE})

@@ -55,6 +55,10 @@ class FunctionInfo:
     marks: Words = NO_WORDS  # pseudo-words, see `marks`
     made: dict[str, str] = field(default_factory=dict)  # of a method: attribute -> callee, see `constructors`
 
+    def own_marks(self) -> frozenset[str]:
+        """Its words but the plain ones, with its pseudo-words."""
+        return self.words.without(self.plain, self.marks)
+
 
 @dataclass(frozen=True, slots=True)
 class ClassInfo:

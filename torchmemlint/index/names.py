@@ -11,6 +11,7 @@ from functools import cache
 from torchmemlint.knowledge import operator
 
 _WORD = re.compile(r"[^\W\d]\w*")
+_PLAIN_WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")  # the same of ASCII, in half the time
 _COMMENT = re.compile(r"#[^\n\r\"']*$", re.MULTILINE)  # with a quote behind it, it may be in a string
 _BREAK = re.compile(r"\r\n|\r|\n")
 _TRANSPARENT = frozenset({"Optional", "Annotated", "Final", "ClassVar"})
@@ -18,10 +19,10 @@ _TRANSPARENT = frozenset({"Optional", "Annotated", "Final", "ClassVar"})
 
 def words_of(text: str) -> frozenset[str]:
     """Every identifier that occurs in `text`, strings and some comments included: a superset, to prefilter with."""
-    found = set(_WORD.findall(_COMMENT.sub("", text) if "#" in text else text))
-    if not text.isascii():  # Python compares identifiers in this form
-        found = {unicodedata.normalize("NFKC", word) for word in found}
-    return frozenset(found)
+    code = _COMMENT.sub("", text) if "#" in text else text
+    if code.isascii():
+        return frozenset(_PLAIN_WORD.findall(code))
+    return frozenset(unicodedata.normalize("NFKC", word) for word in _WORD.findall(code))  # as Python compares them
 
 
 _SAID = frozenset("cpu cuda device dtype data grad requires_grad volatile pin_memory".split())

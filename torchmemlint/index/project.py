@@ -277,8 +277,7 @@ class ProjectIndex:
     def marks(self, info: FunctionInfo) -> frozenset[str]:
         """What rules may look at a function for: its words but the plain ones, its pseudo-words and those that only the
         linked project tells."""
-        words = (info.words - info.plain).union(info.marks) if info.plain else info.words | info.marks
-        return words | self.linked(info)
+        return info.own_marks() | self.linked(info)
 
     def linked(self, info: FunctionInfo) -> frozenset[str]:
         """The pseudo-words that only the linked project tells."""

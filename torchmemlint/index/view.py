@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from torchmemlint.flow.values import Fact
 from torchmemlint.index.attributes import Made, attribute_callers, made_attributes
+from torchmemlint.index.linked import LINKED
 from torchmemlint.index.model import ClassInfo, FileIndex, FunctionInfo
 from torchmemlint.index.project import ProjectIndex
 from torchmemlint.index.resolve import Target
@@ -185,8 +186,9 @@ class View:
         """As `ProjectIndex.marks`; `own`: for the findings of its own file, which rest on all that is in it anyway."""
         if not own:
             self.seen(info)
-        self.linked(info.path)
-        return self.project.marks(info)
+        linked = self.linked(info.path)
+        words = info.own_marks()
+        return words.union(mark for mark in LINKED if info.id + mark in linked) if linked else words
 
     def linked(self, path: str) -> frozenset[str]:
         """The marks that only the linked project tells of a file's functions, behind their ids."""

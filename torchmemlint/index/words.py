@@ -83,6 +83,11 @@ class Words(Set[str]):
 
     __ror__ = __or__
 
+    def without(self, others: Words, more: Words) -> frozenset[str]:
+        """The words but the others, with some more. (One set is made, as this is asked of each function.)"""
+        words = {*_split(self._text), *_split(more._text)}
+        return frozenset(words.difference(_split(others._text)) if others else words)
+
     def __sub__(self, other: Iterable[str]) -> frozenset[str]:
         return self.spread().difference(other)
 

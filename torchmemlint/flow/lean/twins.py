@@ -21,9 +21,9 @@ def twins(lean: cst.Module, concrete: cst.Module) -> dict[cst.CSTNode, cst.CSTNo
     todo: list[tuple[Any, Any]] = [(lean, concrete)]
     while todo:
         first, second = todo.pop()
-        if isinstance(first, cst.FormattedString):
+        if type(first) is cst.FormattedString:
             pairs = _zipped(first, list(_expressions(first)), list(_expressions(second)))
-        elif isinstance(first, cst.SimpleString) and isinstance(second, cst.ConcatenatedString):
+        elif type(first) is cst.SimpleString and type(second) is cst.ConcatenatedString:
             pairs = []  # inside an f-string older Pythons don't tell one literal from several
         elif type(first) is not type(second):
             raise Mismatch(f"{type(first).__name__} against {type(second).__name__}")
@@ -55,14 +55,14 @@ def _zipped(node: cst.CSTNode, one: Any, other: Any) -> list[tuple[Any, Any]]:
 
 def _expressions(node: cst.CSTNode) -> Iterator[cst.FormattedStringExpression]:
     """Those of an f-string and of what adjoins it."""
-    if isinstance(node, cst.ConcatenatedString):
+    if type(node) is cst.ConcatenatedString:
         yield from _expressions(node.left)
         yield from _expressions(node.right)
-    elif isinstance(node, cst.FormattedString):
+    elif type(node) is cst.FormattedString:
         yield from _expressions_in(node.parts)
-    elif not isinstance(node, cst.SimpleString):
+    elif type(node) is not cst.SimpleString:
         raise Mismatch(f"an f-string against {type(node).__name__}")
 
 
 def _expressions_in(parts: Any) -> list[cst.FormattedStringExpression]:
-    return [part for part in parts if isinstance(part, cst.FormattedStringExpression)]
+    return [part for part in parts if type(part) is cst.FormattedStringExpression]

@@ -30,7 +30,13 @@ def test_words_of_functions_and_of_the_module_body() -> None:
     assert {"deep", "shallow", "nested", "decorate", "DEFAULT"} <= function(file, "A.f").words
     assert "tail" not in function(file, "A.f").words
     assert not {"A", "f"} & (body.words | function(file, "A.f").words)  # defined here, not used
-    assert file.words == body.words | function(file, "A.f").words | {"class", "A", "f"}
+    assert file.words == body.words | function(file, "A.f").words | {"A", "f"}
+
+
+def test_what_documentation_says_is_no_word_of_the_file() -> None:
+    file = index('"""\nAbout backward.\n"""\ndef f():\n    """One.\n\n    Like detach.\n    """\n    return 1\n')
+    assert {"f", "return"} <= file.words
+    assert file.words.isdisjoint({"backward", "detach"})
 
 
 def test_names_only_imported_are_no_words_of_the_module_body() -> None:

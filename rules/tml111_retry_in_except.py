@@ -8,7 +8,7 @@ from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.findings import Place
 from torchmemlint.fixes import move_behind
 from torchmemlint.flow.events import FunctionClosed, OpClosed
-from torchmemlint.flow.exceptions import Handler, failed_work, kept_exceptions, recurs, works
+from torchmemlint.flow.exceptions import Handler, failed_work, handling, kept_exceptions, recurs, works
 from torchmemlint.flow.graph import Op
 from torchmemlint.index.marks import CATCHES, GRAPHS, RUNS_MODULES
 
@@ -91,11 +91,11 @@ class RetryInExcept(Rule):
     def kept(self, event: OpClosed) -> Iterator[Finding]:
         """The exception goes into something that outlives the block."""
         op = event.op
-        handler = next((h for h in self._handlers(event) if h.node is op.node), None)
+        handler = handling(event.function, op)
         if handler is None:
             return
         tried = next(failed_work(event.function, handler), None)
-        if tried is None and "OutOfMemoryError" not in handler.caught:
+        if tried is None and not handler.out_of_memory:
             return
         for path, place in kept_exceptions(op, handler):
             message = (
@@ -103,10 +103,6 @@ class RetryInExcept(Rule):
                 "of the failed attempt: keep its text"
             )
             yield self.finding(event, place.node, message, related=self._failed_at(tried))
-
-    @staticmethod
-    def _handlers(event: OpClosed) -> Iterator[Handler]:
-        yield from (h for op in event.function.ops for h in op.handlers)
 
     @staticmethod
     def _failed_at(op: Op | None) -> tuple[tuple[str, Place], ...]:

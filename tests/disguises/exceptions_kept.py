@@ -1,4 +1,7 @@
-"""Exceptions of failed steps in tuples, lists and names; retries that go through the function itself."""
+"""Exceptions of failed steps in tuples, lists and names, as `sys.exc_info()`, by a method that keeps them; retries that go
+through the function itself."""
+import sys
+
 import torch
 from torch import nn
 
@@ -37,6 +40,39 @@ def attempts(model, x):
     raise last
 
 
+def sized(run):
+    def wrapped(rows, *args):
+        last = None
+        while rows:
+            try:
+                return run(rows, *args)
+            except RuntimeError as error:
+                if "out of memory" not in str(error):
+                    raise
+                last = error  # expect: TML111
+                rows //= 2
+        raise RuntimeError("no batch is small enough") from last
+    return wrapped
+
+
+class Job:
+    def __init__(self):
+        self.error, self.failures = None, []
+
+    def note(self, error):
+        self.failures.append(error)
+
+    def run(self, net, x):
+        try:
+            return net(x).mean().backward()
+        except RuntimeError:
+            self.error = sys.exc_info()  # expect: TML111
+        except ValueError as error:
+            self.note(error)  # expect: TML111
+        except TypeError as error:
+            self.failures.append(error.__traceback__)  # expect: TML111
+
+
 def splitting(run):
     def wrapped(batch):
         try:
@@ -64,4 +100,5 @@ class Predictor:
 if __name__ == "__main__":
     net, data = nn.Linear(3, 2), torch.randn(4, 3)
     print(Search().fit([2], data), collect(net, [data]), attempts(net, data).shape, splitting(net)(data).shape)
+    print(Job().run(net, data), sized(lambda rows: net(data[:rows]).shape)(4))
     print(Predictor(net).predict(data).shape)

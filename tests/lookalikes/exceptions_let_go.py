@@ -1,4 +1,8 @@
-"""Of exceptions only the text is kept; the retry follows the block; an exception of code without a model is stored."""
+"""Of exceptions only the text is kept; the retry follows the block; an exception of code without a model is stored; the traceback is
+dropped, or its frames are cleared, before the exception is kept."""
+import sys
+import traceback
+
 import torch
 from torch import nn
 
@@ -34,6 +38,29 @@ def attempts(model, x):
     raise RuntimeError(message)
 
 
+class Job:
+    def __init__(self):
+        self.kind, self.failures = None, []
+
+    def note(self, error):
+        self.failures.append(f"{error}")
+
+    def run(self, net, x):
+        try:
+            return net(x).mean().backward()
+        except RuntimeError as error:
+            kind, value, _ = sys.exc_info()
+            self.kind = kind
+            self.note(value)
+            print(traceback.format_exception(*sys.exc_info()), error)
+        except ValueError as error:
+            error.__traceback__ = None
+            self.failures.append(error)
+        except TypeError as error:
+            traceback.clear_frames(error.__traceback__)
+            self.failures.append(error)
+
+
 class Predictor:
     def __init__(self, net):
         self.net = net
@@ -50,5 +77,6 @@ class Predictor:
 if __name__ == "__main__":
     net, data = nn.Linear(3, 2), torch.randn(4, 3)
     print(Search().fit([2], data), list(Search().read(["1"])), attempts(net, data).shape)
+    print(Job().run(net, data))
     with torch.no_grad():
         print(Predictor(net).predict(data).shape)

@@ -81,16 +81,38 @@ def recurs(flow: FunctionFlow, op: Op, handler: Handler) -> bool:
     return any(node.name.value == op.callee and any(n is handler.node for n in walk(node)) for node in around)
 
 
+def handling(flow: FunctionFlow, op: Op) -> Handler | None:
+    """The except block whose exception `op` is: what the block binds, or what `sys.exc_info()` returns in it."""
+    if isinstance(op.node, cst.Call):
+        return op.handlers[-1] if op.handlers else None
+    return next((h for o in flow.ops for h in o.handlers if h.node is op.node), None)
+
+
 def kept_exceptions(op: Op, handler: Handler) -> Iterator[tuple[str, Op]]:
     """(name, operation) of what holds the exception `op` beyond its handler: an attribute, a global, a list that is
-    older than the iteration, or a name that is still bound while the next iteration tries again."""
+    older than the iteration, a method's object, or a name that is still bound while the next iteration tries again."""
     own = handler.node.name.name if handler.node.name is not None else None
     bound = own.value if isinstance(own, cst.Name) else None
-    wrapped = closure([op], lambda o: [u for u in o.uses if u.name in WRAPS])
+    if any(map(_emptied, op.uses)):
+        return
+    called = isinstance(op.node, cst.Call)
+    wrapped = closure([op], lambda o: [u for u in o.uses if u.name in WRAPS or _traceback(u)])
     for user in {id(u): u for o in wrapped for u in o.uses}.values():
         if user.name == "store":
             older = any(len(holder.loops) < len(user.loops) and holder.name != "comprehension" for holder in user.uses)
             if user.sunk & {Sink.ATTRIBUTE, Sink.GLOBAL} or older:
                 yield user.path or "the list", user
-        elif user.name == "bind" and user.path != bound and user.loops and op in user.inputs:
+        elif user.name == "argument" and user.sunk & {Sink.ATTRIBUTE, Sink.GLOBAL}:
+            yield (user.callee or "").rpartition(":")[2], user
+        elif user.name == "bind" and user.path != bound and user.loops and op in user.inputs and not called:
             yield user.path or "the name", user
+
+
+def _traceback(op: Op) -> bool:
+    """The exception's traceback: it has the frames."""
+    return op.name == "load" and isinstance(op.node, cst.Attribute) and op.node.attr.value == "__traceback__"
+
+
+def _emptied(op: Op) -> bool:
+    """Does something else become the exception's traceback, or are the variables of its frames cleared?"""
+    return _traceback(op) and (bool(op.stores) or any(u.callee == "traceback.clear_frames" for u in op.uses))

@@ -354,6 +354,12 @@ def _functional_call(f: Frame, node: cst.Call, args: Args) -> Value:
     return modules.forward(f, node, known, args[1:])
 
 
+def _exception(f: Frame, node: cst.Call, args: Args) -> Value:
+    """sys.exc_info(): the class of the exception at hand, the exception, its traceback."""
+    error = f.op("exception", node, Value(graph=Fact.NO, name="exception")).value
+    return replace(error, elements=(HOST, error, error))
+
+
 SPECIAL: dict[str, Callable[[Frame, cst.Call, Args], Value]] = {
     "torch.autograd.Variable": _variable,
     "setattr": _setattr,
@@ -372,6 +378,7 @@ SPECIAL: dict[str, Callable[[Frame, cst.Call, Args], Value]] = {
     "torch.autograd.backward": _backward,
     "torch.distributed.autograd.backward": _distributed_backward,
     "map": _map,
+    "sys.exc_info": _exception,
     **{name: _thread(name) for name in threads.STARTERS},
 }
 ROLES: dict[str, Callable[[Frame, cst.Call, str, Args], Value]] = {

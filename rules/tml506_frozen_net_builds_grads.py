@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.findings import Place
 from torchmemlint.fixes import Plan, call_method
 from torchmemlint.flow.events import FunctionClosed
-from torchmemlint.flow.untrained import Untrained, handed_down, untrained
+from torchmemlint.flow.untrained import Untrained, handed_down, untrained, walked_elsewhere
+from torchmemlint.index.marks import RUNS_MODULES
 
 
 class FrozenNetBuildsGrads(Rule):
@@ -39,13 +41,13 @@ class FrozenNetBuildsGrads(Rule):
     code = "TML506"
     name = "frozen-net-builds-grads"
     severity = Severity.WARNING
-    words = frozenset({"backward", "eval", "load_state_dict"})
+    words = frozenset({"backward", "eval", "load_state_dict", RUNS_MODULES})
 
     @on(FunctionClosed)
     def check(self, event: FunctionClosed) -> Iterator[Finding]:
         """One finding a network."""
         seen: set[str] = set()
-        for found in (*untrained(event.function), *handed_down(event.function)):
+        for found in chain(*(search(event.function) for search in (untrained, handed_down, walked_elsewhere))):
             if found.path not in seen:
                 seen.add(found.path)
                 yield self._found(event, found)
@@ -69,5 +71,8 @@ class FrozenNetBuildsGrads(Rule):
         )
         if found.evaluated.unit.source.path != event.function.unit.source.path:
             return self.finding(event, found.forward.node, message, related=related)
+        if found.forward is found.backward:  # the one method evaluates, another runs, a third one walks
+            made = (("it is put into eval mode here", Place(found.evaluated.unit, found.evaluated.node)),)
+            return self.finding(event, found.forward.node, message, related=made, fix=fix)
         place = Place(found.evaluated.unit, found.evaluated.node)
         return Finding(self.code, self.name, self.severity, message, place, related, fix)

@@ -48,7 +48,7 @@ def untrained(flow: FunctionFlow) -> Iterator[Untrained]:
                 seen.add(path)
                 if known is None:
                     known = list(optimizers_in_reach(flow))
-                if known and all(o.known and not _covers(o, path) for o in known):
+                if _nobodys(flow, known, path):
                     yield Untrained(path, evaluated, op, backward)
 
 
@@ -68,6 +68,48 @@ def handed_down(flow: FunctionFlow) -> Iterator[Untrained]:
             if forward is not None:
                 yield Untrained(path, op, forward, call)
                 break
+
+
+def walked_elsewhere(flow: FunctionFlow) -> Iterator[Untrained]:
+    """The same where a method runs the network of its object, and another one the backward of what that gives."""
+    passes = [op for op in flow.named("module") if "." in (op.path or "") and _attached(op)]
+    known: list[Owned] | None = None
+    for op in passes:
+        evaluated = _evaluated(flow, op)
+        if evaluated is None or Sink.BACKWARD in sinks(op) or Sink.BACKWARD not in flow.program.callers.sinks(flow, op):
+            continue
+        if known is None:
+            known = list(optimizers_in_reach(flow))
+        if _nobodys(flow, known, op.path or ""):
+            yield Untrained(op.path or "", evaluated, op, op)
+
+
+def _nobodys(flow: FunctionFlow, known: list[Owned], path: str) -> bool:
+    """Is the module in none of the optimizers, all of which are known, and frozen nowhere else?"""
+    return bool(known) and all(o.known and not _covers(o, path) for o in known) and not _frozen_elsewhere(flow, path)
+
+
+def _frozen_elsewhere(flow: FunctionFlow, path: str) -> bool:
+    """May who calls the function freeze a module that it is given, or a method of the class an attribute, or, where its
+    constructor is given that, who makes the object?"""
+    project, owner = flow.program.project, flow.program.project.owner(flow.info)
+    head, *name = path.split(".")[:2]
+    if owner is None or not name:
+        given = head in {p.name for p in flow.info.parameters}
+        return given and any(map(project.may_freeze, project.callers(flow.info)))
+    methods = project.methods_naming(owner, name[0])
+    if any(project.may_freeze(method) or project.names(method, "add_param_group") for method in methods):
+        return True
+    constructor = project.method(owner, "__init__")
+    given = constructor is not None and _given(flow.program.flow(constructor), path)
+    return given and constructor is not None and any(map(project.may_freeze, project.callers(constructor)))
+
+
+def _given(constructor: FunctionFlow | None, path: str) -> bool:
+    """Does the constructor put one of its own arguments there?"""
+    stores = [op for op in constructor.named("store") if op.path == path] if constructor is not None else []
+    behind = closure(stores, lambda o: o.inputs if o.name in CHANGES | SWITCHES | {"store"} else (), 60)
+    return any(op.name == "param" for op in behind)
 
 
 def _filled_from_another(flow: FunctionFlow) -> list[tuple[str, Op]]:

@@ -83,7 +83,7 @@ def _readers(op: Op) -> list[Op]:
                 continue
             seen.add(user)
             found.append(user)
-            if user.name in PASSES or bare(user) in KEEPING:
+            if user.name in PASSES or bare(user) in KEEPING or user.name == "torch.getitem":
                 todo.append(user)
     return found
 

@@ -148,6 +148,8 @@ def _leaves_a_state(flow: FunctionFlow, op: Op) -> bool:
 
 def second_order(flow: FunctionFlow, op: Op) -> tuple[Again, str | None]:
     """Is the graph of gradients (`create_graph=True`) walked? The name is of a caller that does not walk it."""
+    if not op.uses:
+        return Again.UNSEEN, None  # run for its hooks, which may keep the gradients
     callers = flow.program.callers
     own = {user for user in downstream(op) if user.node is op.node}  # the same call in the next iteration
     ends = {sink for user in set(downstream(op)) - own for sink in user.sunk}

@@ -14,7 +14,7 @@ from torchmemlint.flow.classes import loads
 from torchmemlint.flow.events import HolderClosed
 from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.graph import Op, Sink, Store, closure, fact, freed, origin
-from torchmemlint.flow.keeping import replaced, returned_besides, whole_buffer
+from torchmemlint.flow.keeping import needed_elsewhere, replaced, returned_besides, whole_buffer
 from torchmemlint.flow.mixing import mixed
 from torchmemlint.flow.patterns import alone
 from torchmemlint.flow.readback import goes_on, read_here
@@ -68,7 +68,8 @@ def verdicts(event: HolderClosed) -> Iterator[Verdict]:
             continue
         if fact(store.value) is Fact.YES:
             walked = event.kind == "attribute" and store.how == "assign" and returned_besides(event.function, store)
-            severity, what = cost(store.value, walked=walked)
+            beside = event.kind == "attribute" and not walked and needed_elsewhere(event.function, store)
+            severity, what = cost(store.value, walked=walked or beside)
             if walked and store.value.scalar is not Fact.YES:
                 severity = Severity.WARNING
             handed_on = event.sinks & HANDED_ON and not event.function.summary.backward

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from torchmemlint import knowledge
 from torchmemlint.flow.values import UNKNOWN, Fact, Form, Kind, Value, known_members
 
 if TYPE_CHECKING:
@@ -230,12 +231,21 @@ def freed(value: Value) -> bool:
 
 def _freed(op: Op) -> bool:
     """A display or a function keeps the graphs of its members; a backward call walks these, not what keeps them. What
-    is scaled by a number after the backward saves nothing anew."""
+    is scaled by a number, averaged, viewed or moved beside the backward saves nothing anew."""
     if op.freed:
         return True
-    passes = op.name in KEEPERS or op.name == "arith" and _scaled(op) and not op.carried
+    passes = op.name in KEEPERS or (op.name == "arith" and _scaled(op) or _saves_nothing(op)) and not op.carried
     members = [source for source in op.inputs if source.value.fact is not Fact.NO] if passes else []
     return bool(members) and all(map(_freed, members))
+
+
+def _saves_nothing(op: Op) -> bool:
+    """Is it an operator, or a method that only tensors have here, that keeps no tensor for its backward?"""
+    name = op.name.removeprefix("torch.")
+    if op.name == "?call" and (op.callee or "").startswith("?."):
+        name = (op.callee or "")[2:]
+    known = knowledge.operator(name) if name != op.name else None
+    return known is not None and known.differentiable and not known.saves
 
 
 def _scaled(op: Op) -> bool:

@@ -155,9 +155,13 @@ def _walked_elsewhere(flow: FunctionFlow, store: Store) -> bool:
     """Does the value go on into another attribute of a trainer, whose backward another method runs? It frees what this
     attribute's graph holds."""
     owner = flow.program.project.owner(flow.info)
-    if owner is None or flow.program.is_module(flow.program.key(owner)) is Fact.YES or store.how != "assign":
-        return False
-    makers = store.value.defs if not freed(store.value) else ()
+    module = owner is None or flow.program.is_module(flow.program.key(owner)) is Fact.YES
+    return not module and needed_elsewhere(flow, store)
+
+
+def needed_elsewhere(flow: FunctionFlow, store: Store) -> bool:
+    """Does the value go on into another attribute, from where a backward walks it?"""
+    makers = store.value.defs if store.how == "assign" and not freed(store.value) else ()
     return any(
         Sink.ATTRIBUTE in flow.program.callers.sinks(flow, op)
         and Sink.BACKWARD in flow.program.callers.far_sinks(flow, op)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchmemlint.flow.axes import tokens_summed
 from torchmemlint.flow.graph import Argument, Op, closure
 from torchmemlint.flow.layout import sizes, units
 from torchmemlint.flow.patterns import bare, dimension, input_of, is_module, maker, number, operands, sign, text_of
@@ -57,6 +58,8 @@ def attention(flow: FunctionFlow, softmax: Op) -> Attention | None:
 def _over_channels(product: Op, softmax: Op, result: Op) -> bool:
     """Is it softmax(qᵀ k) vᵀ, or are the operands turned so that the tokens come last: attention among channels?"""
     values, last = operands(product), operands(result)
+    if _sums_tokens(product):
+        return True
     if len(values) != 2 or len(last) != 2 or bare(product) == "einsum":
         return False
     if any(_without_channels(value) for value in values):
@@ -65,6 +68,24 @@ def _over_channels(product: Op, softmax: Op, result: Op) -> bool:
     if left_only and softmax in _behind(last[0]) and _is_turned(last[1]):
         return any(_kept_last(value) is True for value in values)
     return any(_kept_last(value) is False for value in values)
+
+
+def _sums_tokens(product: Op) -> bool:
+    """Do the names of the axes say that the scores are sums over tokens?"""
+    values = [a.value for a in product.arguments] if bare(product) == "einsum" else operands(product)
+    if bare(product) != "einsum":
+        made = maker(values[0]) if values else None
+        turned = made is not None and bare(made) in TURNS and made.receiver is not None
+        left = made.receiver if made is not None and turned else values[0] if values else None
+        return left is not None and tokens_summed(left, *((-2, -1) if turned else (-1, -2)))
+    sides = _sides(product)
+    if sides is None or not values:
+        return False
+    left_side, right_side, result = map(set, sides)
+    summed, scored = (left_side & right_side) - result, (left_side & result) - right_side
+    if len(summed) != 1 or len(scored) != 1:
+        return False
+    return tokens_summed(values[0], *(sides[0].index(index.pop()) - len(sides[0]) for index in (summed, scored)))
 
 
 def _without_channels(value: Value) -> bool:

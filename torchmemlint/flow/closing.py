@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchmemlint.flow.events import Event, ForwardClosed, FunctionClosed, GradContextMisused, HolderClosed, OpClosed
 from torchmemlint.flow.frame import dotted
-from torchmemlint.flow.graph import Mode, Op, Sink, fact, sinks
+from torchmemlint.flow.graph import Mode, Op, Sink, closure, fact, sinks
 from torchmemlint.flow.handed import runs_with_grad
 from torchmemlint.flow.keeping import kept
 from torchmemlint.flow.lifetimes import applied_flow
@@ -180,9 +180,11 @@ def _contexts(flow: FunctionFlow) -> Iterator[GradContextMisused]:
 
 
 def _volatile(flow: FunctionFlow) -> Iterator[GradContextMisused]:
-    """The first `volatile=True` of a function, behind which a forward records a graph that no backward here walks."""
+    """The first `volatile=True` of a function, from which a forward records a graph that no backward here walks."""
     for op in flow.named("volatile"):
+        reached = set(closure(op.inputs, lambda o: o.uses))
         later = [o for o in flow.named("module", "call", "?call") if o.order > op.order and o.mode is not Mode.OFF]
+        later = [o for o in later if o in reached or not reached]
         if runs_with_grad(flow, op) and any(fact(o.value) is Fact.YES and Sink.BACKWARD not in sinks(o) for o in later):
             yield GradContextMisused(flow, op, "volatile")
             return

@@ -11,7 +11,7 @@ import libcst as cst
 
 from torchmemlint.flow.batches import per_batch
 from torchmemlint.flow.classes import loads
-from torchmemlint.flow.debugging import few
+from torchmemlint.flow.debugging import written_down
 from torchmemlint.flow.flagged import by_default
 from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, closure, fact
@@ -284,7 +284,7 @@ def _is_called(member: Op) -> bool:
 def written_out(flow: FunctionFlow, holder: Op, op: Op) -> bool:
     """Do all loops between holder and store run a small number of times that is written down?"""
     loops = [flow.frame.numbered(loop) for loop in op.loops[len(holder.loops) :]]
-    return bool(loops) and all(map(few, loops))
+    return bool(loops) and all(written_down(flow, loop) for loop in loops)
 
 
 def _name(holder: Op) -> str:

@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchmemlint.flow.graph import Op
 from torchmemlint.flow.lean import walk
-from torchmemlint.flow.patterns import alone
+from torchmemlint.flow.patterns import alone, assigned
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
@@ -49,3 +49,22 @@ def few(loop: cst.CSTNode) -> bool:
     counts = [a.value for a in loop.iter.args]
     literal = all(isinstance(c, cst.Integer) and len(c.value) < 6 and int(c.value, 0) <= FEW for c in counts)
     return loop.iter.func.value == "range" and literal
+
+
+def written_down(flow: FunctionFlow, loop: cst.CSTNode) -> bool:
+    """Does the loop run a few times, or over a list whose members are written down?"""
+    over = loop.iter if isinstance(loop, (cst.For, cst.CompFor)) else None
+    return few(loop) or over is not None and _listed(flow, over, 3)
+
+
+def _listed(flow: FunctionFlow, node: cst.BaseExpression, depth: int) -> bool:
+    """A display, one value for each member of such a display, or a name that is given nothing else."""
+    if isinstance(node, (cst.List, cst.Tuple)):
+        return not any(isinstance(e, cst.StarredElement) for e in node.elements)
+    if isinstance(node, cst.ListComp):
+        inner = node.for_in
+        return inner.inner_for_in is None and (few(inner) or depth > 0 and _listed(flow, inner.iter, depth - 1))
+    if not isinstance(node, cst.Name) or not depth or any(op.path == node.value for op in flow.named("store")):
+        return False
+    given = assigned(flow.node, node.value)
+    return bool(given) and all(_listed(flow, value, depth - 1) for value in given)

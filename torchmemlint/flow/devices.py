@@ -107,8 +107,14 @@ def _moves(flow: FunctionFlow, value: Value, path: str | None) -> list[Op]:
     behind += closure(around, lambda o: o.uses if o in around or o.name in MOVES | KEEPS else (), 200)
     found = [op for op in dict.fromkeys(behind) if op.name in MOVES]
     if path is not None:
-        found += [op for op in flow.named("to", "cuda", "cpu") if op.path == path]
+        found += [op for op in flow.named("to", "cuda", "cpu") if op.path == path and not _of_another(op, behind)]
     return [op for op in found if moved_to(op) is not None]
+
+
+def _of_another(move: Op, behind: list[Op]) -> bool:
+    """Was the local name bound to a module made elsewhere, in another branch or before, when that one was moved?"""
+    given = move.receiver.defs if move.receiver is not None and "." not in (move.path or "") else ()
+    return bool(given) and bool(behind) and set(given).isdisjoint(behind)
 
 
 def _fed_from_device(op: Op) -> bool:

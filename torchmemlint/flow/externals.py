@@ -308,7 +308,7 @@ def _map(f: Frame, node: cst.Call, args: Args) -> Value:
 def _variable(f: Frame, node: cst.Call, args: Args) -> Value:
     """autograd.Variable(x): the tensor itself, since PyTorch 0.4. `volatile=True` does nothing since then."""
     if any(a.name == "volatile" and a.value.const is True for a in args):
-        f.op("volatile", node, HOST)
+        f.op("volatile", node, HOST, inputs=[args[0].value], passes=False)
     return replace(args[0].value, kind=Kind.TENSOR) if args else UNKNOWN
 
 

@@ -21,6 +21,7 @@ from torchmemlint.flow.devices import CHOSEN, CUDA, moved_to
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.graph import Op, Sink, closure, written
 from torchmemlint.flow.patterns import bare, in_place, maker, only_reader
+from torchmemlint.flow.scalars import named_loss
 from torchmemlint.flow.tensors import dtype_of
 from torchmemlint.flow.values import Fact, Kind, Layout, Value
 
@@ -55,8 +56,9 @@ class NeedlessClone(Rule):
     neither side written, both hold the same values.
 
     ## Known limits
-    Where code out of sight runs between the clone and its last use, it may write one of the two: silent. Clones that
-    are stored or returned may be kept against later changes: silent.
+    Where code out of sight runs between the clone and its last use, it may write one of the two: silent. Clones
+    that are stored or returned may be kept against later changes: silent. What is named as a loss is one number
+    mostly: a hint.
 
     ## Fix safety
     Safe where it removes a clone that only elementwise operators read, or makes the conversion itself the copy
@@ -96,6 +98,8 @@ class NeedlessClone(Rule):
             return None
         if any(a.name == "copy" for a in user.arguments) or _live_weight(source):
             return None
+        if source.dtype is not None and source.dtype == (DTYPES.get(name) or dtype_of(user.arguments)):
+            return None  # it has that type already: the conversion gives the clone itself
         what = f"one more copy of {shown(event, op.receiver_node)}: `.{name}()` makes the one that is used"
         plan = _conversion(event, op, user)
         if plan is not None and (len(user.arguments) > 1 or any(a.name == "non_blocking" for a in user.arguments)):
@@ -156,7 +160,8 @@ class NeedlessClone(Rule):
             knowledge.elementwise(bare(u) or u.name) for u in reading(event.function, op).ops
         ):
             plan = plan.unsafe("sums over other strides may round differently")
-        return self.finding(event, op.node, what, fix=plan)
+        severity = Severity.HINT if named_loss(op.receiver_node) else self.severity
+        return self.finding(event, op.node, what, severity=severity, fix=plan)
 
 
 def _source(op: Op) -> Value | None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import libcst as cst
@@ -18,6 +19,8 @@ from ._copies import place, shown
 
 ATTENTION = "torch.scaled_dot_product_attention"
 FLATTENING = frozenset({"view", "view_as", "reshape", "flatten"})  # what is expanded has no view of fewer dimensions
+FACTORIES = frozenset({"eye", "ones", "zeros", "full", "rand", "randn"})
+SMALL = 1024  # elements
 HALF = frozenset({"bfloat16", "float16", "half"})
 SHARED = "the result then shares the memory of what it repeats, and sums of gradients may round differently"
 
@@ -145,8 +148,17 @@ class RepeatInsteadOfExpand(Rule):
 
 
 def _counted(value: Value) -> bool:
-    """Is it a range of numbers, which takes a few bytes?"""
-    return any(bare(op) == "arange" for op in closure(value.defs, lambda o: o.inputs if o.receiver else (), 10))
+    """Is it a range of numbers, or a tensor of a small size that is written down, which takes a few bytes?"""
+    behind = closure(value.defs, lambda o: o.inputs if o.receiver else (), 10)
+    return any(bare(op) == "arange" or bare(op) in FACTORIES and _few_elements(op) for op in behind)
+
+
+def _few_elements(op: Op) -> bool:
+    """`torch.eye(4)`, `torch.ones(3, 3)`"""
+    given = [a.value.elements if a.value.kind is Kind.CONTAINER else (a.value,) for a in op.arguments if a.name is None]
+    counts = [v.const for values in given if isinstance(values, tuple) for v in values]
+    known = [count for count in counts if isinstance(count, int)]
+    return bool(known) and len(known) == len(counts) and math.prod(known) <= (SMALL if bare(op) != "eye" else 32)
 
 
 def _read_expanded(found: Reading) -> bool:

@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.findings import Place
 from torchmemlint.flow.events import FunctionClosed
+from torchmemlint.flow.graph import closure
 from torchmemlint.flow.lifetimes import Lingering, Span, lingering
-from torchmemlint.flow.liveness import Weight
+from torchmemlint.flow.liveness import Held, Weight
+from torchmemlint.flow.testcases import asserts, only_asserted
 
 from ._retire import retire
 
@@ -44,8 +46,9 @@ class DeadGraphStillBound(Rule):
     a training step itself, results cost nothing before the backward, whose graph holds them anyway.
 
     ## Known limits
-    Sizes are not known: only graphs, whole modules and results that grow with the data are warnings; single batches and
-    outputs are hints. Names read by nested functions count as read.
+    Sizes are not known: only graphs, whole modules and results that grow with the data are warnings; single batches
+    and outputs are hints, and what a test makes or a script only asserts about. Names read by nested functions
+    count as read.
 
     ## Fix safety
     `del` is put behind the statement that reads the names last; safe in a function, unsafe at module level, where
@@ -76,10 +79,19 @@ class DeadGraphStillBound(Rule):
                 at = found.held[-1].bind
             related = (("this runs meanwhile", Place(found.peak.unit, found.peak.node)),)
             fix = retire(event.function, [held.bind for held in found.held], found.peak)
-            yield self.finding(event, at.node, message, severity=self._severity(found), related=related, fix=fix)
+            yield self.finding(event, at.node, message, severity=self._severity(event, found), related=related, fix=fix)
 
-    def _severity(self, found: Lingering) -> Severity:
+    def _severity(self, event: FunctionClosed, found: Lingering) -> Severity:
         if found.span is Span.GRAPH:
-            return self.severity
+            script = not event.function.info.name
+            tried = asserts(event.function) or script and all(map(_unread, found.held))
+            return Severity.HINT if tried else self.severity
         heavy = found.span is Span.TRAINING and found.weight in (Weight.DATASET, Weight.MODEL)
         return self.severity if heavy else Severity.HINT
+
+
+def _unread(held: Held) -> bool:
+    """Does nothing compute with the result, or ask for more than its shape, as where a module is run to see that it
+    runs?"""
+    made = closure(held.bind.inputs, lambda o: o.inputs if o.name in ("item", "literal.tuple") else ())
+    return all(only_asserted(op) or not op.consumers for op in made)

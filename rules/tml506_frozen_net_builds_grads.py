@@ -7,6 +7,7 @@ from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.findings import Place
 from torchmemlint.fixes import Plan, call_method
 from torchmemlint.flow.events import FunctionClosed
+from torchmemlint.flow.testcases import asserts
 from torchmemlint.flow.untrained import Untrained, handed_down, untrained, walked_elsewhere
 from torchmemlint.index.marks import RUNS_MODULES
 
@@ -26,8 +27,9 @@ class FrozenNetBuildsGrads(Rule):
     600 MiB in eval mode, 128 MiB with `requires_grad_(False)`.
 
     ## Known limits
-    All optimizers of the function, its class or its callers must be in sight. A network that another function runs is
-    followed from the function that puts it into eval mode, where that makes the optimizer too.
+    All optimizers of the function, its class or its callers must be in sight. A network that another function runs
+    is followed from the function that puts it into eval mode, where that makes the optimizer too. Networks of tests
+    are hints.
 
     ## Fix safety
     `.requires_grad_(False)` is put behind `.eval()`, or behind the call that makes the module. The loss and the
@@ -69,10 +71,11 @@ class FrozenNetBuildsGrads(Rule):
         fix = Plan(
             "freeze the parameters", plan.steps, False, "code out of sight may read its gradients or train it later"
         )
+        severity = Severity.HINT if asserts(event.function) else self.severity
         if found.evaluated.unit.source.path != event.function.unit.source.path:
-            return self.finding(event, found.forward.node, message, related=related)
+            return self.finding(event, found.forward.node, message, severity=severity, related=related)
         if found.forward is found.backward:  # the one method evaluates, another runs, a third one walks
             made = (("it is put into eval mode here", Place(found.evaluated.unit, found.evaluated.node)),)
-            return self.finding(event, found.forward.node, message, related=made, fix=fix)
+            return self.finding(event, found.forward.node, message, severity=severity, related=made, fix=fix)
         place = Place(found.evaluated.unit, found.evaluated.node)
-        return Finding(self.code, self.name, self.severity, message, place, related, fix)
+        return Finding(self.code, self.name, severity, message, place, related, fix)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchmemlint import knowledge
+from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.patterns import assigned, key_of, maker, nodes, number, operands, sign
 from torchmemlint.flow.values import Kind, Value
 
@@ -63,6 +64,12 @@ def called_loss(op: Op) -> bool:
         return knowledge.weak_name("loss", node.attr.value)
     key = key_of(node)
     return key is not None and knowledge.weak_name("loss", key)
+
+
+def named_loss(node: cst.CSTNode | None) -> bool:
+    """Does its name suggest a loss? That is one number mostly."""
+    path = dotted(node) if node is not None else None
+    return path is not None and knowledge.weak_name("loss", path.rpartition(".")[2])
 
 
 def written_number(flow: FunctionFlow, node: cst.BaseExpression) -> bool:

@@ -11,7 +11,6 @@ from torchmemlint.flow import backward, bindings, contexts, distributions, holde
 from torchmemlint.flow.dispatch import invoke, unknown
 from torchmemlint.flow.frame import Frame
 from torchmemlint.flow.graph import Argument, Sink
-from torchmemlint.flow.holders import element_of
 from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Layout, Value, known_members, replace
 from torchmemlint.knowledge.diagnostics import diagnostic
 
@@ -165,9 +164,9 @@ def _passthrough(f: Frame, node: cst.Call, name: str, args: Args) -> Value:
         return _reduced(f, node, name, args)
     elements: tuple[Value, ...] | None = None
     if name == "enumerate":
-        elements = (HOST, element_of(f, args[0].node, args[0].value))
+        elements = (HOST, holders.element_of(f, args[0].node, args[0].value))
     elif name == "zip" and all(a.name is None for a in args):
-        elements = tuple(element_of(f, a.node, a.value) for a in args)
+        elements = tuple(holders.element_of(f, a.node, a.value) for a in args)
     if elements is not None:
         item = Value(kind=Kind.CONTAINER, graph=graph, params=params, elements=elements, name="tuple")
         item = f.op("item", node, item, inputs=values).value
@@ -211,7 +210,7 @@ def _empty(name: str) -> Value:
 def _reduced(f: Frame, node: cst.Call, name: str, args: Args) -> Value:
     """sum / min / max / next of a container's members."""
     source = args[0].value
-    member = element_of(f, args[0].node, source) if len(args) == 1 else source
+    member = holders.element_of(f, args[0].node, source) if len(args) == 1 else source
     if all(a.value.kind is Kind.HOST for a in args):
         return HOST
     graph, params = f.derived([member, source, *(a.value for a in args)])
@@ -299,7 +298,7 @@ def _transformed(f: Frame, node: cst.Call, name: str, args: Args) -> Value:
 
 def _map(f: Frame, node: cst.Call, args: Args) -> Value:
     """map(fn, xs): fn is called with the members."""
-    members = [Argument(None, element_of(f, a.node, a.value), a.node) for a in args[1:]]
+    members = [Argument(None, holders.element_of(f, a.node, a.value), a.node) for a in args[1:]]
     value = invoke(f, node, args[0].value, members) if args else UNKNOWN
     item = Value(kind=Kind.CONTAINER, graph=value.graph, params=value.params, elements=(value,))
     return f.op("literal.list", node, item, inputs=[value]).value

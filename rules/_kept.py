@@ -13,7 +13,7 @@ from torchmemlint.fixes import Plan, call_method, combine
 from torchmemlint.flow.classes import loads
 from torchmemlint.flow.events import HolderClosed
 from torchmemlint.flow.frame import dotted
-from torchmemlint.flow.graph import Op, Sink, Store, closure, fact, freed, origin
+from torchmemlint.flow.graph import Op, Sink, Store, closure, fact, freed, origin, saves_nothing
 from torchmemlint.flow.keeping import needed_elsewhere, replaced, returned_besides, whole_buffer
 from torchmemlint.flow.mixing import mixed
 from torchmemlint.flow.patterns import alone
@@ -26,6 +26,7 @@ ATTACHING = frozenset({GRAPHS, KEEPS, "backward", "requires_grad", "requires_gra
 NEEDED = frozenset({Sink.BACKWARD})
 BUFFER = "the whole elementwise buffer of its loss, on whose storage the scalar lies, also when detached"
 TO_HOST = frozenset("host return torch.cpu torch.numpy torch.item torch.tolist torch.detach torch.to".split())
+PARTS = frozenset({"load", "item", "bind"})
 OWN = "the forward's output and what was computed from it; its backward has freed the activations"
 OUT_OF_SIGHT = frozenset({Sink.RETURNED, Sink.YIELDED, Sink.UNKNOWN_CALL, Sink.ATTRIBUTE, Sink.GLOBAL})
 HANDED_ON = frozenset({Sink.RETURNED, Sink.YIELDED})
@@ -102,6 +103,8 @@ def cost(value: Value, *, walked: bool = False) -> tuple[Severity, str]:
         return Severity.WARNING, BUFFER
     if value.scalar is Fact.YES and (walked or _scalars_alone(value) and _forward_is_freed(value)):
         return Severity.HINT, "the nodes of its graph in host memory; its backward has freed the activations"
+    if not walked and _copied_to_host(value):
+        return Severity.HINT, "a copy in host memory and the nodes of its graph; its backward has freed the activations"
     if not walked:
         return Severity.ERROR, OWN if _forward_is_freed(value) else "every activation of its forward pass"
     if value.scalar is Fact.NO or value.scalar is Fact.MAYBE and (_compared(value) or _holds_output(value)):
@@ -130,6 +133,14 @@ def _forward_is_freed(value: Value) -> bool:
     behind = list(closure(value.defs, lambda o: o.inputs if o.passes else ()))
     forwards = [op for op in behind if op.name in ("module", "call", "?call", "custom")]
     return any(op.freed for op in behind) and all(op.freed for op in forwards)
+
+
+def _copied_to_host(value: Value) -> bool:
+    """Was it moved to the CPU, and has nothing else than the forward, which a backward has freed, saved tensors?"""
+    if value.device != "cpu" or not _forward_is_freed(value):
+        return False
+    behind = closure(value.defs, lambda o: () if o.freed or not o.passes else o.inputs)
+    return all(op.freed or op.name in PARTS or saves_nothing(op) for op in behind if op.value.fact is not Fact.NO)
 
 
 def _scalars_alone(value: Value) -> bool:

@@ -39,8 +39,7 @@ class RetainGraphUnneeded(Rule):
     words = frozenset({"retain_graph", "create_graph"})
 
     MESSAGES: ClassVar = {
-        Again.NEVER: "nothing walks the graph of `{root}` again: its saved tensors stay through the next forward, "
-        "until `{root}` is bound anew",
+        Again.NEVER: "nothing walks the graph of `{root}` again: its saved tensors stay {until}",
         Again.NOT_LAST: "the graph is retained after the last of the losses too: it stays through the next forward, "
         "until the losses are bound anew",
         Again.GIVEN: "nothing in sight walks the graph of `{root}` again: unless what is handed in has one, its saved "
@@ -69,7 +68,9 @@ class RetainGraphUnneeded(Rule):
         sure = need is Again.NEVER and not _let_go(event, op)
         severity = Severity.WARNING if sure else Severity.HINT
         fix = self._fix(op) if need is Again.NEVER else None
-        yield self.finding(event, op.node, template.format(root=_root(event, op)), severity=severity, fix=fix)
+        yield self.finding(
+            event, op.node, template.format(root=_root(event, op), until=_until(event, op)), severity=severity, fix=fix
+        )
 
     @on(OpClosed, "torch.autograd.grad")
     def created(self, event: OpClosed) -> Iterator[Finding]:
@@ -104,6 +105,13 @@ def _let_go(event: OpClosed, op: Op) -> bool:
     deleted = [o.order for o in event.function.named("del") if o.path == root and o.order > op.order]
     between = [o for o in event.function.ops if deleted and op.order < o.order < min(deleted)]
     return bool(deleted) and all(o.name not in ("module", "call", "?call", "backward", "step") for o in between)
+
+
+def _until(event: OpClosed, op: Op) -> str:
+    """When the graph goes: a local that no loop carries on goes with its function."""
+    if event.function.info.name and not op.loops:
+        return "until the function returns"
+    return f"through the next forward, until `{_root(event, op)}` is bound anew"
 
 
 def _root(event: OpClosed, op: Op) -> str:

@@ -9,13 +9,13 @@ from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.fixes import Plan, unwrap_call
 from torchmemlint.flow.consumers import Reading, counted, overwritten, reading
 from torchmemlint.flow.events import OpClosed
-from torchmemlint.flow.graph import Op, closure
+from torchmemlint.flow.graph import Op, closure, fact
 from torchmemlint.flow.handed import runs_with_grad
 from torchmemlint.flow.layout import sizes, units
-from torchmemlint.flow.patterns import bare, in_place, input_of, is_module, maker
+from torchmemlint.flow.patterns import bare, in_place, input_of, is_module, maker, number
 from torchmemlint.flow.remarks import explained
 from torchmemlint.flow.strides import dense_rows
-from torchmemlint.flow.values import Layout
+from torchmemlint.flow.values import Fact, Layout
 
 from ._copies import method
 
@@ -44,7 +44,8 @@ class ContiguousCopiesView(Rule):
     too, are hints at most, and so is a copy that broadcasts against something larger. A contiguous operand can be
     faster in a matrix product that runs often. Fused attention is fed by strided heads, but not by a last dimension
     with gaps, where the copy saves all the scores: measured on an H200, 128 instead of 4672 MiB for 8 heads of 4096
-    positions. A call that a comment beside it names is left alone.
+    positions. Where the channels of images are put in front of the pixels, the copy sets the memory format that a
+    network then runs in: a hint. A call that a comment beside it names is left alone.
 
     ## Fix safety
     Unsafe: the values are equal, but results may have other strides or round differently in another kernel.
@@ -109,12 +110,21 @@ def _severity(op: Op, found: Reading) -> Severity | None:
         op in (input_of(user) or op.value).defs for user in found.ops if bare(user) == "linear"
     ):
         return None  # it copies a strided input itself
-    if op.receiver is not None and counted(op.receiver):
+    if op.receiver is not None and counted(op.receiver) or _channels_moved(op):
         return Severity.HINT
     plain = all(knowledge.reads_expanded(name) or name in ("einsum", "mm", "addmm") for name in names)
     if not plain or "matmul" in names and not _three_dimensional(op):
         return Severity.HINT
     return Severity.HINT if all(units(current.value) for _, current in found.readers) else Severity.WARNING
+
+
+def _channels_moved(op: Op) -> bool:
+    """Are the channels of images put in front of the pixels, from where they set the format that a network runs in?"""
+    made = maker(op.receiver) if op.receiver is not None else None
+    if made is None or bare(made) != "permute" or fact(made.value) is Fact.YES:
+        return False  # with a graph it is nothing that is loaded
+    order = [number(n) for n in sizes(made.arguments) or () if isinstance(n, cst.BaseExpression)]
+    return order in ([2, 0, 1], [0, 3, 1, 2])
 
 
 def _viewed_later(reader: Op) -> bool:

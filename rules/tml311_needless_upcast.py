@@ -11,7 +11,8 @@ from torchmemlint.flow.lean import same_code
 from torchmemlint.flow.optimizers import is_criterion
 from torchmemlint.flow.patterns import bare, comparison, infinite, number, only_reader, sides
 from torchmemlint.flow.tensors import dtype_of
-from torchmemlint.flow.values import Kind
+from torchmemlint.flow.values import Kind, Value
+from torchmemlint.flow.weights import REDUCING
 
 from ._copies import method, shown
 
@@ -98,7 +99,14 @@ class NeedlessUpcast(Rule):
         plan = None
         if total.receiver_node is not None and parts[0] is total.node and only_reader(total) is event.op:
             plan = Plan(f"ask `{answer}`", replace(event.op.node, total.receiver_node, f".{answer}()").steps)
-        yield self.finding(event, event.op.node, what, fix=plan)
+        severity = Severity.HINT if _of_rows(total.receiver) else self.severity
+        yield self.finding(event, event.op.node, what, severity=severity, fix=plan)
+
+
+def _of_rows(mask: Value) -> bool:
+    """Is it a comparison of one number a row, as of sums over a dimension? Such a mask is small."""
+    compared = [maker for op in mask.defs if op.name == "compare" for maker in op.inputs]
+    return any(op.name in REDUCING and op.argument(0, "dim") is not None for op in compared)
 
 
 def _widens(op: Op) -> bool:

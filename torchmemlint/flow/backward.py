@@ -48,11 +48,16 @@ def walk(f: Frame, node: cst.CSTNode, root: Value, args: list[Argument], base: V
         if root.graph is not Fact.YES or maker.value.kind is not Kind.CONTAINER:
             prove(maker)  # of a member known to carry a graph the call that made it says nothing of the others
     if not any(a.name in ("retain_graph", "create_graph") and a.value.const is not False for a in args):
-        for maker in root.defs:
-            for source in upstream(maker):
-                if op not in source.freed:
-                    source.freed = (*source.freed, op)
+        free(op, root)
     return op
+
+
+def free(op: Op, root: Value) -> None:
+    """`op` ends the buffers of the graph of `root`."""
+    for maker in root.defs:
+        for source in upstream(maker):
+            if op not in source.freed:
+                source.freed = (*source.freed, op)
 
 
 def prove(op: Op) -> None:

@@ -234,12 +234,12 @@ def _freed(op: Op) -> bool:
     is scaled by a number, averaged, viewed or moved beside the backward saves nothing anew."""
     if op.freed:
         return True
-    passes = op.name in KEEPERS or (op.name == "arith" and _scaled(op) or _saves_nothing(op)) and not op.carried
+    passes = op.name in KEEPERS or (op.name == "arith" and _scaled(op) or saves_nothing(op)) and not op.carried
     members = [source for source in op.inputs if source.value.fact is not Fact.NO] if passes else []
     return bool(members) and all(map(_freed, members))
 
 
-def _saves_nothing(op: Op) -> bool:
+def saves_nothing(op: Op) -> bool:
     """Is it an operator, or a method that only tensors have here, that keeps no tensor for its backward?"""
     name = op.name.removeprefix("torch.")
     if op.name == "?call" and (op.callee or "").startswith("?."):

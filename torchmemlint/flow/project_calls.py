@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from torchmemlint.flow import holders
+from torchmemlint.flow.backward import free
 from torchmemlint.flow.conditions import UNSET, constant
 from torchmemlint.flow.contexts import apply_effect
 from torchmemlint.flow.custom import is_custom
@@ -194,6 +195,10 @@ def applied(f: Frame, node: cst.Call, info: FunctionInfo, args: list[Argument], 
     op.arguments, op.receiver, op.target = tuple(args), receiver, info.path
     op.value = _owned(op.value, op)
     op.freed = (op,) if summary.spent else op.freed
+    for position in summary.walked:
+        walked = _at(bound, position)
+        if walked is not None and walked.value.fact is not Fact.NO:
+            free(op, walked.value)
     op.kept = tuple(
         (kept, _at(bound, kept.root), [a for p in sorted(kept.params) if (a := _at(bound, p)) is not None])
         for kept in summary.kept

@@ -66,7 +66,12 @@ class Summary:
     split: bool = False  # on some ways it cuts the graph of its result off, on others it does not
     callbacks: tuple[Callback, ...] = ()
     spent: bool = False  # a backward of its own has freed all graphs that it gives back
+    walked: frozenset[int] = frozenset()  # parameters whose graphs a backward of its own frees
     flags: Settings = ()  # of such a function: the parameters that its tests ask, with their defaults
+
+
+WALKS = frozenset({"backward", "call"})
+"""Operations that free graphs: a backward, and a call of a function that runs one."""
 
 
 def alike(a: object, b: object) -> bool:
@@ -104,6 +109,7 @@ def summarise(f: Frame, entry: Mode, parameters: list[Op]) -> Summary:
         split,
         tuple(_callbacks(f, parameters)),
         _spent(f, backs),
+        frozenset(i for i, parameter in enumerate(parameters) if any(op.name in WALKS for op in parameter.freed)),
         _flags(f, parameters) if split or _of_two_forms(f.returns) else (),
     )
 

@@ -17,7 +17,7 @@ from torchmemlint.flow.graph import Op, Sink, Store, closure, fact, freed, origi
 from torchmemlint.flow.keeping import needed_elsewhere, replaced, returned_besides, whole_buffer
 from torchmemlint.flow.mixing import mixed
 from torchmemlint.flow.patterns import alone
-from torchmemlint.flow.readback import goes_on, read_here
+from torchmemlint.flow.readback import goes_on, read_here, taken_up_detached
 from torchmemlint.flow.values import Fact, Kind, Value, known_members
 from torchmemlint.index.marks import GRAPHS, KEEPS
 
@@ -67,6 +67,8 @@ def verdicts(event: HolderClosed) -> Iterator[Verdict]:
     for store in event.stores:
         if _handed_to_backward_elsewhere(store) or _other_member(store):
             continue
+        if event.kind == "attribute" and store.how == "assign" and taken_up_detached(event.function, store):
+            continue  # the last call's state
         if fact(store.value) is Fact.YES:
             walked = event.kind == "attribute" and store.how == "assign" and returned_besides(event.function, store)
             beside = event.kind == "attribute" and not walked and needed_elsewhere(event.function, store)

@@ -19,6 +19,20 @@ class StatefulLSTM(nn.Module):
         return self.head(out)
 
 
+class DetachedAtUse(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell, self.last = nn.LSTMCell(3, 3), nn.GRUCell(3, 3)
+        self.state, self.h = None, torch.zeros(2, 3)
+
+    def forward(self, x):
+        state = None if self.state is None else tuple(s.detach() for s in self.state)
+        h, c = self.cell(x[0], state)
+        self.state = (h, c)
+        self.h = self.last(h, self.h.detach())
+        return self.h
+
+
 class Memory(nn.Module):
     def __init__(self):
         super().__init__()
@@ -46,5 +60,7 @@ def train(model, optimizer, batches):
 
 if __name__ == "__main__":
     net = StatefulLSTM()
+    train(net, torch.optim.SGD(net.parameters(), lr=0.1), [torch.randn(4, 2, 3)] * 2)
+    net = DetachedAtUse()
     train(net, torch.optim.SGD(net.parameters(), lr=0.1), [torch.randn(4, 2, 3)] * 2)
     Memory()(torch.randn(4, 2, 3)).sum().backward()

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchmemlint.flow.frame import dotted
-from torchmemlint.flow.graph import Store
+from torchmemlint.flow.graph import Op, Store, closure
 from torchmemlint.flow.lean import walk
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
 
 WITHOUT_GRAPH = frozenset({"detach", "item", "data", "shape", "size", "device", "dtype"})
+OPENED = frozenset({"iter", "item", "bind", "comprehension"})
+"""What gives the members of a tuple."""
 
 
 def goes_on(flow: FunctionFlow, store: Store, path: str) -> bool:
@@ -27,6 +29,19 @@ def goes_on(flow: FunctionFlow, store: Store, path: str) -> bool:
         return True
     cut = {id(n.value) for n in walk(flow.node) if isinstance(n, cst.Attribute) and n.attr.value in WITHOUT_GRAPH}
     return any(id(node) not in cut for node in _reads(flow, store, path))
+
+
+def taken_up_detached(flow: FunctionFlow, store: Store) -> bool:
+    """Is it a state that the function goes on with at its next call, and then detaches before anything else?"""
+    reads = [op for op in flow.named("load") if op.path == store.op.path and op.order < store.op.order and op.uses]
+    behind = set(closure(store.value.defs, lambda o: o.inputs))
+    return any(op in behind for op in reads) and all(_cut(op) for op in reads)
+
+
+def _cut(read: Op) -> bool:
+    """Does what is read only pass a look at it, or lose its graph at once?"""
+    reached = closure([read], lambda o: o.uses if o is read or o.name in OPENED else ())
+    return all(op is read or op.name in OPENED | {"torch.detach", "torch.data", "compare", "host"} for op in reached)
 
 
 def read_here(flow: FunctionFlow, store: Store, path: str) -> bool:

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from torchmemlint import knowledge
 from torchmemlint.api import RUNS, Finding, Rule, Severity, on
 from torchmemlint.fixes import Plan, call_method
-from torchmemlint.flow.collecting import Collected, End, collected, collected_by_callee
+from torchmemlint.flow.collecting import Collected, End, collected, collected_by_callee, joined_by_callee
 from torchmemlint.flow.epochs import returned_for_epoch
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.mixing import mixed
-from torchmemlint.index.marks import COLLECTS, GRAPHS, KEEPERS
+from torchmemlint.index.marks import COLLECTS, GRAPHS, KEEPERS, TOTAL
 from torchmemlint.index.model import FileIndex, FunctionInfo
 
 
@@ -19,8 +19,9 @@ class OutputsKeptOnDevice(Rule):
     ## What it does
     Reports lists, dicts and attributes that take in a forward's result once an iteration under `no_grad`, where it is
     neither moved to the CPU nor reduced to numbers or labels: predictions, features, probability maps of a metric,
-    samples of every step of which the last one is used, or all only where an argument asks for them. Also what a method
-    returns that a framework runs once a batch and keeps for the end of the epoch.
+    samples of every step of which the last one is used, or all only where an argument asks for them; tensors that a
+    helper joins to what it has joined before. Also what a method returns that a framework runs once a batch and keeps
+    for the end of the epoch.
 
     ## Why it costs memory
     Without a graph each output still keeps its own bytes. The collection grows by one output an iteration up to the
@@ -40,7 +41,7 @@ class OutputsKeptOnDevice(Rule):
     code = "TML401"
     name = "outputs-kept-on-device"
     severity = Severity.WARNING
-    words = frozenset({COLLECTS, KEEPERS})
+    words = frozenset({COLLECTS, KEEPERS, TOTAL})
     needs = (frozenset({GRAPHS}),)
     roles = RUNS
 
@@ -60,7 +61,7 @@ class OutputsKeptOnDevice(Rule):
     @on(OpClosed, "call")
     def check_call(self, event: OpClosed) -> Iterator[Finding]:
         """One finding a call that stores."""
-        for found in collected_by_callee(event.function, event.op):
+        for found in (*collected_by_callee(event.function, event.op), *joined_by_callee(event.function, event.op)):
             yield self._told(event, found)
 
     @on(OpClosed, "return")

@@ -15,6 +15,7 @@ from torchmemlint.flow.debugging import written_down
 from torchmemlint.flow.flagged import by_default
 from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, closure, fact
+from torchmemlint.flow.growth import comes_round, joins_parameters
 from torchmemlint.flow.handed import runs_with_grad
 from torchmemlint.flow.keeping import holder_kind, outlives
 from torchmemlint.flow.lifetimes import applied_flow, callee_forwards
@@ -100,6 +101,20 @@ def collected_by_callee(flow: FunctionFlow, call: Op) -> Iterator[Collected]:
                     pooled = _pooled(flow, argument.value.defs)
                     where = _where(flow, kept.path, holder)
                     yield Collected(call, None, where, over_data(None, call), end, pooled=pooled)
+
+
+def joined_by_callee(flow: FunctionFlow, call: Op) -> Iterator[Collected]:
+    """The results of forwards that a helper joins on the device to what it returned an iteration before."""
+    if not call.loops or not comes_round(call) or not accelerated(flow):
+        return
+    inner = applied_flow(flow, call)
+    joins = [op for op in inner.named("torch.cat") if joins_parameters(op)] if inner is not None else []
+    new = [a for a in call.arguments if call not in a.value.defs and stays(flow, a.value, call.loops[:1])]
+    if new and joins and all(op.value.device != "cpu" for op in joins):
+        readers = [u for u in call.uses if u is not call and u.name not in ("bind", "argument")]
+        end = becomes(flow, readers, 3) if readers else End.UNKNOWN
+        pooled = any(_pooled(flow, a.value.defs) for a in new)
+        yield Collected(call, None, _name(call), over_data(None, call), end, pooled=pooled)
 
 
 def _moved_there(flow: FunctionFlow, call: Op, kept: Kept) -> bool:

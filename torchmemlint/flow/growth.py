@@ -43,7 +43,7 @@ class Growth:
 def growth(flow: FunctionFlow, op: Op) -> Growth | None:
     """How the concatenation `op` grows its own result; None where it doesn't."""
     small = _holds_indices(op)
-    if op.loops and _comes_round(op):
+    if op.loops and comes_round(op):
         inner = [u for u in _readers(op) if u.loops[: len(op.loops)] == op.loops]
         outer = [u for u in _readers(op) if u not in inner]
         return Growth(
@@ -58,7 +58,7 @@ def growth(flow: FunctionFlow, op: Op) -> Growth | None:
     attribute = _attribute(op)
     if attribute is not None:
         return Growth("attribute", window=any(_cuts(u) for u in _readers(op)), small=small)
-    if _joins_parameters(op) and _comes_back(flow, op):
+    if joins_parameters(op) and _comes_back(flow, op):
         return Growth("loop", small=small)
     if _parameter(op) and _returned(flow, op):
         return Growth("call", True, small=small, window=any(_cuts(u) for u in _readers(op)))
@@ -69,7 +69,7 @@ def _passes(op: Op) -> bool:
     return op.name in PASSES or op.name == "argument" or bare(op) in KEEPING or op.name == "torch.getitem"
 
 
-def _comes_round(op: Op) -> bool:
+def comes_round(op: Op) -> bool:
     """Is the result of an earlier iteration among the operands?"""
     return op.carried or op in set(closure(op.inputs, lambda o: o.inputs if _passes(o) else ()))
 
@@ -148,7 +148,7 @@ def _parameter(op: Op) -> bool:
     return False
 
 
-def _joins_parameters(op: Op) -> bool:
+def joins_parameters(op: Op) -> bool:
     """Is it a helper that joins what it is given: `torch.cat((collected, new))` of two parameters, returned?"""
     parts = _parts(op)
     return len(parts) > 1 and all(p.name == "param" for p in parts) and any(u.name == "return" for u in op.uses)
@@ -157,7 +157,7 @@ def _joins_parameters(op: Op) -> bool:
 def _comes_back(flow: FunctionFlow, op: Op) -> bool:
     """Does a known call, in a loop, hand the helper what it returned in the iteration before?"""
     sites = flow.program.callers.sites(flow.info).calls
-    return any(site.op.loops and _comes_round(site.op) for site in sites)
+    return any(site.op.loops and comes_round(site.op) for site in sites)
 
 
 def _given_back(op: Op, part: Op) -> bool:

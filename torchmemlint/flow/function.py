@@ -17,6 +17,7 @@ from torchmemlint.flow.graph import Mode, Op, Sink, sealed, upstream
 from torchmemlint.flow.lean import children, walk
 from torchmemlint.flow.steppers import steps_nested
 from torchmemlint.flow.summary import Settings, Summary, summarise
+from torchmemlint.flow.types import is_open
 from torchmemlint.flow.units import own_parameters
 from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, alternatives, replace
 
@@ -181,6 +182,8 @@ def _parameters(
         if known is not None and value.kind is Kind.UNKNOWN and known.kind is not Kind.UNKNOWN:
             members = known.elements if known.kind in (Kind.FUNCTION, Kind.CLASS) else None
             value = replace(value, kind=known.kind, name=known.name, trainable=known.trainable, elements=members)
+        if position == 0 and known is not None and is_open(frame.program, frame.info, known):
+            value = replace(value, name=known.name)  # an object of a subclass
         if value.kind in (Kind.UNKNOWN, Kind.TENSOR, Kind.CONTAINER) or _given_record(frame, position, value):
             value = replace(value, graph=Fact.NO, params=frozenset({position}))
         where = nodes.get(parameter.name, node)

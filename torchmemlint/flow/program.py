@@ -15,7 +15,7 @@ from torchmemlint.flow.function import Assumption, FunctionFlow, interpret
 from torchmemlint.flow.graph import Argument, Mode, Op
 from torchmemlint.flow.questions import Questions
 from torchmemlint.flow.summary import Settings, Summary, alike, plain
-from torchmemlint.flow.types import annotation_value, is_property
+from torchmemlint.flow.types import annotation_value, is_open, is_property
 from torchmemlint.flow.units import KEPT, Slices, Unit, dotted, function_unit, module_unit
 from torchmemlint.flow.values import CONTEXTUAL, UNKNOWN, Fact, Kind, Value, alternatives, replace
 from torchmemlint.index.model import ClassInfo, FileIndex, FunctionInfo
@@ -347,7 +347,8 @@ class Program:
     def _signature(self, info: FunctionInfo, values: Sequence[Value | None]) -> Signature:
         """The assumption that is worth an interpretation of its own; the plain one where there would be too many."""
         bound = info.owner is not None and "staticmethod" not in info.decorators
-        given = [None, *values[1:]] if bound and values else values  # self is known anyway
+        known = bound and values and not is_open(self, info, values[0])
+        given = [None, *values[1:]] if known else values  # self is known anyway
         signature = tuple(
             (v.kind, v.name or _chosen_of(v), v.trainable) if v is not None and v.kind in CONTEXTUAL else None
             for v in given

@@ -173,14 +173,16 @@ def _one_of(spread: Sequence[Argument]) -> Argument:
     return Argument("*", replace(UNKNOWN, defs=defs, params=params), spread[-1].node)
 
 
-def receiver_node(node: cst.Call) -> cst.BaseExpression:
-    """The expression a method is called on; the callee itself for a plain call."""
+def receiver_node(node: cst.Call, called: str = "") -> cst.BaseExpression:
+    """The expression a method is called on; the callee itself for a plain call, and for an object's `__call__`."""
+    if called == "__call__" and dotted(node.func) is not None and not (dotted(node.func) or "").endswith(called):
+        return node.func
     return node.func.value if type(node.func) is cst.Attribute else node.func
 
 
 def applied(f: Frame, node: cst.Call, info: FunctionInfo, args: list[Argument], receiver: Value | None) -> Value | None:
     """The summary of `info` applied at this call, its effects included; None where there is no summary."""
-    bound = bound_values(info, args, receiver, receiver_node(node))
+    bound = bound_values(info, args, receiver, receiver_node(node, info.name))
     values = [b.value if b is not None else None for b in bound]
     summary = f.program.summary(info, values)
     settings = _settings(summary.flags, bound) if summary is not None else ()

@@ -88,3 +88,15 @@ def declares_data(text: str | None) -> bool:
 def is_property(method: FunctionInfo) -> bool:
     """Is it read like an attribute?"""
     return any(name.rpartition(".")[2] in PROPERTIES for name in method.decorators)
+
+
+def is_open(program: Program, info: FunctionInfo, own: Value | None) -> bool:
+    """Does an inherited method mention one that the class of the object, or one between, has for itself?"""
+    project = program.project
+    owner = project.owner(info) if own is not None and own.kind is Kind.INSTANCE else None
+    made = program.class_(own.name) if owner is not None and own is not None else None
+    if owner is None or made is None or (made.path, made.id) == (owner.path, owner.id):
+        return False
+    above = {(c.path, c.id) for c in project.mro(owner)}
+    nearer = [c for c in project.mro(made) if (c.path, c.id) not in above]
+    return any(name != info.name and project.names(info, name) for c in nearer for name in c.methods)

@@ -45,9 +45,10 @@ class Linked:
         self.project = project
         functions = [info for file in project.files.values() for info in file.functions.values()]
         self._handing = [(info, handed) for info in functions if (handed := self._callees(info, HANDS))]
-        keeping = [info for info in functions if KEEPS in info.marks and info.name]
+        keeping = [info for info in functions if info.name and _may_keep(info)]
         self._keepers = self._keeping(keeping)
-        self._objects = {_class_name(project, info) for info in keeping if info.name in CALLED_BY_CLASS and info.owner}
+        self._objects = self._called(keeping)
+        self._named = self._named_beside()
         self._fed = self._given_live(functions)
         self._aids = _aids(project)
         training = [info for info in functions if not info.words.isdisjoint(BACKWARD)]
@@ -72,6 +73,21 @@ class Linked:
             found.update(n for info, handed in self._handing if not handed.isdisjoint(found) for n in _called_as(info))
         return frozenset(found)
 
+    def _called(self, keeping: Iterable[FunctionInfo]) -> frozenset[str]:
+        """The classes of the project whose objects may keep what they are called with."""
+        handing = (info for info, handed in self._handing if not handed.isdisjoint(self._keepers))
+        found = {_class_name(self.project, info) for info in keeping if info.name in CALLED_BY_CLASS and info.owner}
+        for info in handing:
+            owner = self.project.owner(info) if info.name == "__call__" else None
+            if owner is not None:
+                found |= {owner.name, *(heir.name for heir in self.project.subclasses(owner))}
+        return frozenset(found)
+
+    def _named_beside(self) -> frozenset[tuple[str, str]]:
+        """The classes (file, id) of which a method names such a class: an attribute may be one of its objects."""
+        functions = (info for file in self.project.files.values() for info in file.functions.values() if info.owner)
+        return frozenset((f.path, f.owner or "") for f in functions if not self._objects.isdisjoint(f.words))
+
     def _given_live(self, functions: Iterable[FunctionInfo]) -> set[str]:
         """The functions to which something live is handed over, by one that has it or was given it itself: names and
         ids."""
@@ -87,7 +103,8 @@ class Linked:
 
     def _hands_over(self, info: FunctionInfo) -> bool:
         """Does it call something that may keep its arguments, by name or as an object of a class that it names?"""
-        objects = RUNS_MODULES in info.marks and not self._objects.isdisjoint(info.words)
+        near = (info.path, info.owner or "") in self._named or not self._objects.isdisjoint(info.words)
+        objects = RUNS_MODULES in info.marks and near
         return objects or not self._keepers.isdisjoint(self._callees(info, CALLS))
 
     def _is_fed(self, info: FunctionInfo) -> bool:
@@ -109,6 +126,13 @@ class Linked:
             return (name,)
         heirs = (self.project.method(sub, name) for sub in self.project.subclasses(owner) if name in sub.methods)
         return [_key(method), *(_key(other) for other in heirs if other is not None)]
+
+
+def _may_keep(info: FunctionInfo) -> bool:
+    """Does it put what it is given, or what it makes of that, on an object or into a container that it has not made?
+    (What a forward makes is told there.)"""
+    computes = ATTRIBUTE in info.marks and not info.marks.isdisjoint({COLLECTS, TOTAL}) and info.name != "forward"
+    return KEEPS in info.marks or computes and len(info.parameters) > 1
 
 
 def _is_open(info: FunctionInfo) -> bool:

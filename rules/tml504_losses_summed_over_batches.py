@@ -12,21 +12,18 @@ class LossesSummedOverBatches(Rule):
     """The losses of several forward passes are summed and backpropagated together, so all their graphs live at once.
 
     ## What it does
-    Reports losses that are added up or collected over a loop with one backward behind it, and sums of terms that
-    share no
-    forward pass.
+    Reports losses that are added up or collected over a loop with one backward behind it, and sums of terms that share
+    no forward pass.
 
     ## Why it costs memory
     Each term keeps the activations of its own forward pass until the one backward. Backpropagated one by one they add
-    up to
-    the same gradients, and each graph is freed before the next is recorded. Measured with six micro-batches: 289
-    instead of
-    77 MiB.
+    up to the same gradients, and each graph is freed before the next is recorded. Measured with six micro-batches: 289
+    instead of 77 MiB.
 
     ## Known limits
-    A warning needs a loop over a loader; other loops and sums of terms are hints. Silent where passes hand state on
-    (recurrence), where the terms are combined other than by a weighted sum, and where the backward is differentiated
-    itself.
+    A warning needs a loop over a loader or over the pieces of a batch; other loops and sums of terms are hints. Silent
+    where passes hand state on (recurrence), where the terms are combined other than by a weighted sum, and where the
+    backward is differentiated itself.
 
     ## Fix safety
     No fix is offered: the backward moves into the loop, with the weight of the mean on each term.
@@ -66,6 +63,6 @@ class LossesSummedOverBatches(Rule):
             "backpropagate each loss in its iteration"
         )
         taken = {op.node for op in event.function.named("torch.autograd.grad")}  # gradients, then summed by hand
-        sure = found.over == "batches" and found.backward.node not in taken
+        sure = found.over in ("batches", "pieces") and found.backward.node not in taken
         severity = self.severity if sure else Severity.HINT
         return self.finding(event, found.place.node, message, severity=severity, related=related)

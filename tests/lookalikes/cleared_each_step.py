@@ -7,7 +7,7 @@ from torch import nn
 def rebound(model, optimizer, loader):
     for x, y in loader:
         parts = []
-        for piece, label in zip(x.chunk(2), y.chunk(2)):
+        for piece, label in zip(x, y):
             parts.append(F.cross_entropy(model(piece), label))
         loss = sum(parts) / len(parts)
         optimizer.zero_grad()

@@ -28,6 +28,18 @@ def contrastive_over_batches(model: nn.Module, loader: DataLoader):
     F.cross_entropy(z @ z.t(), torch.arange(len(z))).backward()
 
 
+def parts_of_one_output(model: nn.Module, loader: DataLoader):
+    """All heads look at pieces of what one forward gave."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        total = 0.0
+        for part, target in zip(model(x).chunk(2, 1), y.chunk(2, 1)):
+            total = total + F.mse_loss(part, target)
+        optimizer.zero_grad()
+        total.backward()
+        optimizer.step()
+
+
 def reinforce(policy: nn.Module, loader: DataLoader):
     """The weights of the terms are known only after the episode."""
     scores, rewards = [], []

@@ -11,6 +11,7 @@ import libcst as cst
 
 from torchmemlint.flow.exceptions import works
 from torchmemlint.flow.graph import Op, closure, fact, upstream
+from torchmemlint.flow.lifetimes import applied_flow
 from torchmemlint.flow.optimizers import is_criterion
 from torchmemlint.flow.values import Fact, Kind, Value
 from torchmemlint.knowledge import functional_loss
@@ -20,15 +21,15 @@ if TYPE_CHECKING:
 
 SUMS = frozenset({"torch.add", "torch.add_", "torch.sum", "torch.mean", "torch.stack", "torch.cat", "torch.sub"})
 PASSES = frozenset({"module", "call", "custom"})
+HANDED = frozenset({"iter", "literal.list", "literal.tuple", "read", "bind", "comprehension", "store"})
 SECOND_ORDER = frozenset({"torch.autograd.grad"})
 
 
 @dataclass(frozen=True)
 class Summed:
     """Terms of a sum whose graphs are alive together until `backward`. `over`: "batches" (a loop over a loader),
-    "loop",
-    "terms"; `later`: the operation whose forward runs while the graphs of earlier terms are held; `place`: what
-    sums."""
+    "pieces" (of one batch), "loop", "terms"; `later`: the operation whose forward runs while the graphs of earlier
+    terms are held; `place`: what sums."""
 
     backward: Op
     later: Op
@@ -96,7 +97,8 @@ def _over_loop(flow: FunctionFlow, backward: Op) -> Summed | None:
                 continue
             first = _pass_in_loop(flow, added, user)
             if first is not None:
-                return Summed(backward, first, "batches" if _over_batches(user) else "loop", user)
+                over = "batches" if _over_batches(user) else "pieces" if _over_pieces(flow, user) else "loop"
+                return Summed(backward, first, over, user)
     return None
 
 
@@ -184,6 +186,37 @@ def _over_batches(user: Op) -> bool:
     """Does the loop run over a loader's batches?"""
     inner = [op for op in closure([user], lambda o: o.inputs, 400) if op.name == "batch"]
     return any(len(op.loops) <= len(user.loops) for op in inner)
+
+
+def _over_pieces(flow: FunctionFlow, user: Op) -> bool:
+    """Does the loop run over the pieces that a batch was cut into, here or by a helper, to be run one by one?"""
+    members = [op for op in closure([user], lambda o: o.inputs, 400) if op.name == "iter"]
+    sources = list(
+        closure([i for op in members for i in op.inputs], lambda o: o.inputs if o.name in HANDED else (), 60)
+    )
+    inner = [applied_flow(flow, op) for op in sources if op.name == "call"]
+    return any(map(_cuts, sources)) or any(_returns_pieces(helper) for helper in inner if helper is not None)
+
+
+def _returns_pieces(helper: FunctionFlow) -> bool:
+    given = [maker for value in helper.frame.returns for maker in value.defs]
+    return any(map(_cuts, closure(given, lambda o: o.inputs if o.name in HANDED else (), 60)))
+
+
+def _cuts(op: Op) -> bool:
+    """Does it cut data into pieces: neither a text, nor what a forward pass may have given?"""
+    name = ((op.callee or "") if op.name == "?call" else op.name).rpartition(".")[2]
+    if name not in ("chunk", "split", "tensor_split") or not op.arguments:
+        return False
+    if any(isinstance(a.value.const, str) for a in op.arguments):
+        return False
+    return not any(
+        o.name in PASSES or o.name == "?call" and not _on_data(o) for o in closure(op.inputs, lambda o: o.inputs, 60)
+    )
+
+
+def _on_data(op: Op) -> bool:
+    return (op.callee or "").startswith("?.")
 
 
 # -- over the terms of one sum

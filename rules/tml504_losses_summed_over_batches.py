@@ -21,9 +21,9 @@ class LossesSummedOverBatches(Rule):
     instead of 77 MiB.
 
     ## Known limits
-    A warning needs a loop over a loader or over the pieces of a batch; other loops and sums of terms are hints. Silent
-    where passes hand state on (recurrence), where the terms are combined other than by a weighted sum, and where the
-    backward is differentiated itself.
+    A warning needs a loop over a loader, or over the pieces of a batch with the backward behind it; other loops and
+    sums of terms are hints. Silent where passes hand state on (recurrence), where the terms are combined other than by
+    a weighted sum, and where the backward is differentiated itself.
 
     ## Fix safety
     No fix is offered: the backward moves into the loop, with the weight of the mean on each term.
@@ -63,6 +63,8 @@ class LossesSummedOverBatches(Rule):
             "backpropagate each loss in its iteration"
         )
         taken = {op.node for op in event.function.named("torch.autograd.grad")}  # gradients, then summed by hand
-        sure = found.over in ("batches", "pieces") and found.backward.node not in taken
+        here = found.backward.unit is event.function.unit and found.later.name != "call"  # nobody else's
+        here = here and found.over == "pieces"
+        sure = (found.over == "batches" or here) and found.backward.node not in taken
         severity = self.severity if sure else Severity.HINT
         return self.finding(event, found.place.node, message, severity=severity, related=related)

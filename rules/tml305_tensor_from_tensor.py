@@ -6,6 +6,7 @@ import libcst as cst
 
 from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.fixes import Plan, replace
+from torchmemlint.flow.arrays import also_on_host
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.graph import Op
 from torchmemlint.flow.values import Kind, Value
@@ -43,6 +44,8 @@ class TensorFromTensor(Rule):
         op = event.op
         first = op.argument(0, "data")
         if first is None or not _is_tensor(first.value) or _chosen(op, first.value):
+            return
+        if also_on_host(event.function, first.node):
             return
         shown = event.function.unit.text(first.node)
         message = f"one more copy of `{shown}`, which is a tensor already: `.detach()` shares it, `.clone()` says it"

@@ -31,8 +31,8 @@ class LoadOntoDevice(Rule):
     processes each rank does so on the device that the saving rank had, mostly the first.
 
     ## Known limits
-    Where the file was saved is not known: one that was written from the host costs nothing. Where training follows,
-    whose peak is higher anyway, the rule hints.
+    Where the file was saved is not known: one that was written from the host costs nothing. Where the same function
+    trains, whose peak is higher anyway, the rule hints.
 
     ## Fix safety
     `map_location="cpu"` is added. Safe where the result goes into `load_state_dict` alone: the same values arrive in
@@ -103,9 +103,9 @@ class LoadOntoDevice(Rule):
     def _severity(self, event: OpClosed, load: Loaded) -> Severity:
         if load.destination != SAVED or load.op.callee in DOWNLOADED:
             return Severity.HINT  # published weights mostly come from the CPU
-        return (
-            self.severity if self._distributed(event) or not trains(event.function, event.op.order) else Severity.HINT
-        )
+        flow, order = event.function, event.op.order
+        beside = trains(flow, order) or any(back.order < order for back in flow.named("backward"))
+        return Severity.HINT if beside and not self._distributed(event) else self.severity
 
     @staticmethod
     def _distributed(event: OpClosed) -> bool:

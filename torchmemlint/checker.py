@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from torchmemlint import knowledge
 from torchmemlint.borrowed import Borrowed
 from torchmemlint.cache.grounds import Grounds, Ledger
 from torchmemlint.findings import Diagnostic, Finding, Fix, Location, Place, Related, Severity
@@ -76,6 +77,8 @@ class Checker:
 
     def _diagnostics(self, path: str) -> list[Diagnostic]:
         index = self.program.project.header(path)
+        if _of_another_framework(index):
+            return []
         found: dict[tuple[str, int, int], Diagnostic] = {}
         for info in index.functions.values():
             active = self._active(info, index)
@@ -139,6 +142,12 @@ class Checker:
         if isinstance(event, OpClosed):
             return self._by_operation.get(event.op.name, [])
         return self._by_event.get(type(event), [])
+
+
+def _of_another_framework(index: FileIndex) -> bool:
+    """Does the file import a library like torch, and never name torch?"""
+    imported = {target.partition(".")[0] for target in index.imports.values()} if not index.mentions_torch else set()
+    return not imported.isdisjoint(knowledge.other_frameworks())
 
 
 def crash(info: FunctionInfo, what: str, trace: str) -> Diagnostic:

@@ -350,7 +350,7 @@ def _end_on_object(flow: FunctionFlow, path: str, file: str) -> End:
 def becomes(flow: FunctionFlow, readers: Iterable[Op], depth: int) -> End:
     """Where the members go, callers included as far as they are all known."""
     reached = list(closure(readers, lambda o: o.uses if o.value.device != "cpu" and not _over(o) else ()))
-    if any(o.name in ("torch.matmul", "module") for o in reached):
+    if any(o.name in ("torch.matmul", "module") or _with_outputs(o, reached) for o in reached):
         return End.DEVICE
     sunk = {sink for o in reached for sink in o.sunk if not _over(o)}
     if sunk - OVER - {Sink.RETURNED}:
@@ -365,8 +365,17 @@ def becomes(flow: FunctionFlow, readers: Iterable[Op], depth: int) -> End:
     return ends.pop() if len(ends) == 1 else End.UNKNOWN
 
 
+def _with_outputs(op: Op, reached: Sequence[Op]) -> bool:
+    """Is it a call of the project's code that is given the result of another forward beside it, as to compare them?"""
+    given = [a.value.defs for a in op.arguments] if op.name == "call" else []
+    others = [maker for makers in given if set(makers).isdisjoint(reached) for maker in makers]
+    return any(o.name == "module" for o in closure(others, through))
+
+
 def _over(op: Op) -> bool:
     """Does nothing of the members go on from here: only numbers, keys or sizes?"""
+    if op.name == "argument" and op.sunk - OVER:
+        return False  # the function that is called does more with them
     return bool(op.sunk & OVER) or op.name == "?call" and (op.callee or "").rpartition(".")[2] in SIZES
 
 

@@ -8,6 +8,7 @@ from torchmemlint.knowledge.frameworks import (
     framework_batch,
     framework_hook,
     framework_module,
+    other_frameworks,
     scales_loss,
     stepper,
 )
@@ -57,6 +58,7 @@ __all__ = [
     "mode_words",
     "module_fact",
     "operator",
+    "other_frameworks",
     "reads_expanded",
     "role",
     "saves_whole_buffer",

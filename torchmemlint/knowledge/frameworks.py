@@ -15,6 +15,12 @@ def _hooks() -> list[tuple[Names, Names]]:
     ]
 
 
+@cache
+def other_frameworks() -> frozenset[str]:
+    """The packages of libraries that have modules like torch's."""
+    return frozenset(data("frameworks.toml")["others"])
+
+
 @lru_cache(maxsize=4096)
 def framework_hook(base: str, method: str) -> str | None:
     """How a framework runs `method` of a subclass of `base`: "no_grad", "returns_loss" (what it returns is

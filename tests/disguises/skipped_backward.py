@@ -31,6 +31,21 @@ def guarded(model, optimizer, loader):
     return float(total)
 
 
+def joined_later(model, optimizer, loader, start=100):
+    terms = []
+    for step, (x, y) in enumerate(loader):
+        out = model(x)
+        loss = F.cross_entropy(out, y)
+        agreement = F.kl_div(model(x + 0.1).log_softmax(1), out.detach().softmax(1), reduction="batchmean")
+        if step >= start:
+            loss = loss + 0.5 * agreement
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        terms += [agreement]  # expect: TML101
+    return float(sum(terms))
+
+
 def hardest(model, optimizer, loader):
     kept = []
     for x, y in loader:

@@ -53,11 +53,19 @@ def walk(f: Frame, node: cst.CSTNode, root: Value, args: list[Argument], base: V
 
 
 def free(op: Op, root: Value) -> None:
-    """`op` ends the buffers of the graph of `root`."""
-    for maker in root.defs:
-        for source in upstream(maker):
-            if op not in source.freed:
+    """`op` ends the buffers of the graph of `root`; where branches have chosen one of several, of what is in each of
+    them, and of what its branch has made for it."""
+    reached = [set(upstream(maker)) for maker in root.defs]
+    for maker, sources in zip(root.defs, reached):
+        for source in sources:
+            shared = source is maker or all(source in others for others in reached)
+            if op not in source.freed and (shared or _made_for(source, maker)):
                 source.freed = (*source.freed, op)
+
+
+def _made_for(source: Op, maker: Op) -> bool:
+    """Does the operation stand in the branch that makes the result?"""
+    return bool(maker.branches) and source.branches[: len(maker.branches)] == maker.branches
 
 
 def prove(op: Op) -> None:

@@ -31,7 +31,7 @@ def guarded(model, optimizer, loader):
     return float(total)
 
 
-def joined_later(model, optimizer, loader, start=100):
+def joined_later(model: nn.Module, optimizer, loader, start=100):
     terms = []
     for step, (x, y) in enumerate(loader):
         out = model(x)
@@ -60,4 +60,4 @@ def hardest(model, optimizer, loader):
 if __name__ == "__main__":
     net, data = nn.Linear(4, 3), [(torch.randn(6, 4), torch.arange(6) % 3)] * 4
     sgd = torch.optim.SGD(net.parameters(), lr=0.1)
-    print(warm_up(net, sgd, data), guarded(net, sgd, data), hardest(net, sgd, data))
+    print(warm_up(net, sgd, data), guarded(net, sgd, data), hardest(net, sgd, data), joined_later(net, sgd, data))

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from torchmemlint.api import Finding, Rule, Severity, on
+from torchmemlint.findings import Place
 from torchmemlint.fixes import Plan, remove_keyword
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.graph import Op
-from torchmemlint.flow.retained import Again, again, flag, second_order
+from torchmemlint.flow.retained import Again, again, asked_in_vain, flag, second_order
 
 
 class RetainGraphUnneeded(Rule):
@@ -24,7 +25,8 @@ class RetainGraphUnneeded(Rule):
     anew, which is after the next forward: two graphs at the peak (measured: 1.38 times).
 
     ## Known limits
-    Losses that come in as parameters, and graphs that go on into code out of sight, are not reported.
+    Graphs that go on into code out of sight are not reported, nor losses that come in as parameters, unless a call
+    sets the flag and all that it hands over is in sight.
 
     ## Fix safety
     The argument is removed. Safe where every backward over the graph is in sight: the gradients are the same.
@@ -59,6 +61,11 @@ class RetainGraphUnneeded(Rule):
         is_method = all(user.node is not op.node for user in event.function.named("torch.autograd.grad"))
         if creates and is_method:
             yield self.finding(event, op.node, self.CYCLE, severity=Severity.HINT)
+        if not creates and not flag(op, "retain_graph"):
+            for call in asked_in_vain(event.function, op):
+                message = "the graph that this call asks to retain is never walked again, and its saved tensors stay"
+                place, kept = Place(call.unit, call.node), (("it is retained here", Place(op.unit, op.node)),)
+                yield Finding(self.code, self.name, self.severity, message, place, kept)
         if creates or not flag(op, "retain_graph"):
             return
         need = again(event.function, op)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from torchmemlint.flow.leaves import is_leaf
 from torchmemlint.flow.values import Fact, Kind, replace
 
 if TYPE_CHECKING:
+    from torchmemlint.flow.callers import CallSite
     from torchmemlint.flow.function import FunctionFlow
 
 LEAVES = frozenset(
@@ -76,8 +77,54 @@ def again(flow: FunctionFlow, op: Op) -> Again:
     unsure = [(value, known) for value in entries(mine) if (known := entering(flow, value)) is not Fact.NO]
     if not unsure:
         return Again.NEVER
+    if _dropped_by_callers(flow, op):
+        return Again.NEVER
     plain = all(known is Fact.MAYBE and all(d.name == "param" for d in value.defs) for value, known in unsure)
     return Again.GIVEN if plain and op.loops else Again.UNSEEN
+
+
+def _dropped_by_callers(flow: FunctionFlow, op: Op) -> bool:
+    """Are all calls of the function known, and does none of them need what it handed in again?"""
+    sites = flow.program.callers.sites(flow.info)
+    given = _given(op)
+    return bool(given) and sites.complete and all(_idle(site, flow, given) for site in sites.calls)
+
+
+def asked_in_vain(flow: FunctionFlow, op: Op) -> Iterator[Op]:
+    """The calls, in the same file, that set the flag by which a helper's backward keeps the graph of its argument, and
+    then never walk that again."""
+    asked = next((a.value for a in op.arguments if a.name == "retain_graph"), None)
+    flags = {d.path for d in asked.defs} if asked is not None and all(d.name == "param" for d in asked.defs) else set()
+    names = [p.name for p in flow.info.parameters]
+    positions = [names.index(path) for path in flags if path in names]
+    given = _given(op)
+    if len(positions) != 1 or not given or len(flow.named("backward")) > 1:
+        return
+    for site in flow.program.callers.sites(flow.info).calls:
+        bound = flow.program.callers.bound(flow.info, site.op)
+        told = bound[positions[0]]
+        here = site.flow.unit.source.path == flow.unit.source.path
+        if here and told is not None and told.value.const is True and _idle(site, flow, given):
+            yield site.op
+
+
+def _given(op: Op) -> list[str]:
+    """The parameters through which graphs come into what a backward walks."""
+    behind = closure(op.receiver.defs if op.receiver is not None else (), _operands)
+    return sorted({o.path for o in behind if o.name == "param" and o.path})
+
+
+def _idle(site: CallSite, callee: FunctionFlow, given: list[str]) -> bool:
+    """Does the caller leave the graphs alone that it hands over as these parameters?"""
+    bound = site.flow.program.callers.bound(callee.info, site.op)
+    arguments = [a for p, a in zip(callee.info.parameters, bound) if a is not None and p.name in given]
+    mine = _graph(maker for a in arguments for maker in a.value.defs)
+    mine = {o for o in mine if not is_leaf(site.flow, replace(o.value, defs=(o,)))}
+    own = {id(a.node) for a in bound if a is not None}
+    others = [other for other in _others(site.flow, site.op) if id(other.node) not in own]
+    if not mine or any(mine & _reached(other) for other in others) or _comes_round(mine, site.op):
+        return False
+    return not _leaves(site.flow, site.op, mine) and all(entering(site.flow, v) is Fact.NO for v in entries(mine))
 
 
 def _others(flow: FunctionFlow, op: Op) -> list[Op]:

@@ -50,8 +50,12 @@ class Stand:
     def grounds(self) -> None:
         """What is found rests on the file alone."""
 
+    def text(self, path: str) -> sources.Source:
+        given: sources.Source | None = self.texts.get(path)
+        return given or sources.read(path)
+
     def diagnostics(self, path: str) -> list[Diagnostic]:
-        text = self.texts.get(path) or sources.read(path)
+        text = self.text(path)
         if b"crash()" in text.data:
             raise ValueError("a rule stumbled")
         if b"slow()" in text.data:

@@ -15,8 +15,9 @@ from hypothesis import HealthCheck, assume, given, settings
 
 from torchmemlint.checker import Checker
 from torchmemlint.flow import lean
+from torchmemlint.flow.function import definition
 from torchmemlint.flow.program import Program
-from torchmemlint.flow.units import Slice, Unit
+from torchmemlint.flow.units import Slice, Slices, Unit, function_text
 from torchmemlint.index.build import index_source
 from torchmemlint.index.project import ProjectIndex
 from torchmemlint.loader import load_rules
@@ -132,6 +133,28 @@ def test_the_projects_own_code_reads_the_same(path: Path) -> None:
     concrete = cst.parse_module(data.decode())
     assert difference(made.tree, concrete) == ""
     assert len(lean.twins(made.tree, concrete)) > 0
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_a_tree_made_ahead_is_that_of_the_slice(path: Path) -> None:
+    source, ahead = read(str(path)), Slices()
+    file = index_source(source, "m", False, ahead.make_ahead)
+    for info in file.functions.values():
+        data = function_text(source, info)[0] if info.name else b""
+        made = ahead.made_ahead(info, data)
+        if made is not None:
+            assert difference(made.tree, Slice(data).tree) == ""
+            node = definition(Unit(lambda _: source, file, info, made, ((0, 0),)))
+            assert isinstance(node, cst.FunctionDef)
+            assert node.name.value == info.name
+
+
+def test_most_functions_that_do_something_are_made_ahead() -> None:
+    source, ahead = read(str(ROOT / "torchmemlint" / "engine.py")), Slices()
+    file = index_source(source, "m", False, ahead.make_ahead)
+    looping = file.functions["m:Session._link"]
+    assert ahead.made_ahead(looping, function_text(source, looping)[0]) is not None
+    assert ahead.made_ahead(looping, b"other text") is None
 
 
 def nodes(node: cst.CSTNode, inside: bool = False) -> Iterator[cst.CSTNode]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
     from torchmemlint.index.model import FileIndex, FunctionInfo
     from torchmemlint.index.stamps import Stamps
+    from torchmemlint.source import Source
 
 FRAMES = 12_000  # of Python's stack: expressions within expressions, times functions that wait for each other
 Subscription = tuple[Rule, str]
@@ -74,6 +75,10 @@ class Checker:
     def grounds(self) -> Grounds | None:
         """What the findings since the last time rest on; None where it isn't noted."""
         return self.ledger.taken() if self.ledger is not None else None
+
+    def text(self, path: str) -> Source:
+        """The text of a file as the program has it. Raises SourceError."""
+        return self.program.text(path)
 
     def _diagnostics(self, path: str) -> list[Diagnostic]:
         index = self.program.project.header(path)

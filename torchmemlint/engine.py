@@ -1,10 +1,11 @@
 """A run: find the files, index them, link the project, check file by file; in this process or on any executor."""
 
 # Paths are strings here, spelled as the user spelled them.
-# ruff: noqa: PTH100, PTH112, PTH113, PTH117, PTH118, PTH123, PTH202
+# ruff: noqa: PTH100, PTH112, PTH113, PTH118, PTH123, PTH202
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import gc
 import os
@@ -16,6 +17,7 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_complet
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from torchmemlint import layout
@@ -24,7 +26,7 @@ from torchmemlint.config import Config
 from torchmemlint.discover import discover
 from torchmemlint.files import FileChecker, Indexed, Item, index, special
 from torchmemlint.findings import Diagnostic
-from torchmemlint.index.model import FileIndex
+from torchmemlint.index.model import FileIndex, FunctionInfo
 from torchmemlint.pools import chunks_of, new_pool, one_by_one, submitted
 from torchmemlint.selection import Selection
 from torchmemlint.source import Source
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from torchmemlint.cache.grounds import Grounds
     from torchmemlint.cache.shelf import Shelf
     from torchmemlint.flow.units import Slices
+    from torchmemlint.index.build import Take
 
 POOL_FILES, POOL_BYTES = 40, 700_000  # a pool pays from here on: about 20 000 lines
 OUTSIDE_LIMIT = 500  # files that are read only because a checked file imports them
@@ -45,14 +48,9 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-def _index_all(items: Sequence[Item]) -> list[Indexed]:
+def _index_all(items: Sequence[Item], stamped: bool = False, take: Take | None = None) -> list[Indexed]:
     with calm_gc():
-        return [index(item) for item in items]
-
-
-def _index_stamped(items: Sequence[Item]) -> list[Indexed]:
-    with calm_gc():
-        return [index(item, stamped=True) for item in items]
+        return [index(item, stamped=stamped, take=take) for item in items]
 
 
 _checkers: dict[str, FileChecker] = {}
@@ -168,14 +166,29 @@ class Session:
         """In order, as the order of files decides between functions of one name."""
         shelf = self.trail.shelf if self.trail is not None else None
         if shelf is None:
-            yield from self._map(_index_all, items, what, _parser_crashed)
+            yield from self._map(self._indexer(stamped=False), items, what, _parser_crashed)
             return
         known = {item.path: result for item in items if (result := shelf.index(item)) is not None}
         fresh = [item for item in items if item.path not in known]
-        known.update((item.path, result) for item, result in self._map(_index_stamped, fresh, what, _parser_crashed))
+        made = self._map(self._indexer(stamped=True), fresh, what, _parser_crashed)
+        known.update((item.path, result) for item, result in made)
         for item in items:
             shelf.keep(item, known[item.path])
             yield item, known[item.path]
+
+    def _indexer(self, *, stamped: bool) -> Callable[[Sequence[Item]], list[Indexed]]:
+        return partial(_index_all, stamped=stamped, take=self._take if self._alone else None)
+
+    def _take(self, source: Source, functions: Iterable[tuple[FunctionInfo, ast.stmt]]) -> None:
+        """Where this process will check what it indexes, it parses most functions once."""
+        self._own_slices().make_ahead(source, functions)
+
+    def _own_slices(self) -> Slices:
+        from torchmemlint.flow.units import Slices
+
+        if self._slices is None:
+            self._slices = Slices()
+        return self._slices
 
     def _store(self, item: Item, result: Indexed) -> None:
         self.indexes.pop(item.path, None)
@@ -204,7 +217,7 @@ class Session:
             wanted: dict[str, None] = {}
             for importer, target in ((path, name) for path in todo for name in self._imports[path]):
                 for path in layout.imported(importer, target, self.roots):
-                    path = spelled.get(path) or _spelled_like(importer, path)
+                    path = spelled.get(path) or layout.spelled_like(importer, path)
                     if path in known or (path not in self.items and outside >= OUTSIDE_LIMIT):
                         continue
                     outside += path not in self.items
@@ -276,13 +289,10 @@ class Session:
         return self.executor is None and self._own is None
 
     def _checker(self, alone: bool, shelf: Shelf | None) -> FileChecker:
-        from torchmemlint.flow.units import Slices
         from torchmemlint.index.project import ProjectIndex
 
-        if self._slices is None and alone:
-            self._slices = Slices()
         stamps = shelf.stamps() if shelf is not None else None
-        slices = self._slices if alone else None
+        slices = self._own_slices() if alone else None
         return FileChecker(ProjectIndex(self.indexes), self.config, self.texts, slices=slices, stamps=stamps)
 
     def _checked(self, checker: FileChecker, paths: Sequence[str], alone: bool) -> Iterator[tuple[str, Checked]]:
@@ -379,13 +389,3 @@ def _size(path: str) -> int:
         return os.path.getsize(path)
     except OSError:
         return 0
-
-
-def _spelled_like(example: str, path: str) -> str:
-    """An absolute path spelled as `example` is: files of one project must compare as text."""
-    if os.path.isabs(example):
-        return path
-    try:
-        return os.path.relpath(path)
-    except ValueError:  # another drive
-        return path

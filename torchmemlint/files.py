@@ -25,6 +25,7 @@ from torchmemlint.source import Source, SourceError
 if TYPE_CHECKING:
     from torchmemlint.cache.grounds import Grounds
     from torchmemlint.flow.units import Slices
+    from torchmemlint.index.build import Take
     from torchmemlint.index.model import FileIndex
     from torchmemlint.index.project import ProjectIndex
     from torchmemlint.index.stamps import Stamps
@@ -86,8 +87,9 @@ class Indexed(NamedTuple):
     stamps: Stamps | None = None  # for the cache
 
 
-def index(item: Item, text: Source | None = None, *, stamped: bool = False) -> Indexed:
-    """Read and index a file. TML000 where it can't be read or parsed; never raises for what is in the file."""
+def index(item: Item, text: Source | None = None, *, stamped: bool = False, take: Take | None = None) -> Indexed:
+    """Read and index a file; `take`: see `index_source`. TML000 where it can't be read or parsed; never raises for what
+    is in the file."""
     from torchmemlint.index.build import index_source
     from torchmemlint.index.stamps import stamps
 
@@ -97,7 +99,7 @@ def index(item: Item, text: Source | None = None, *, stamped: bool = False) -> I
             if text is None:
                 return Indexed(imports=imported_names(data, item.module, item.is_package))
         text = text or read(item.path)
-        file = index_source(text, item.module, item.is_package)
+        file = index_source(text, item.module, item.is_package, take)
         known = stamps(text, file) if stamped else None
         return Indexed(file, imported_names(text.data, item.module, item.is_package), stamps=known)
     except SourceError as error:
@@ -247,6 +249,9 @@ class Analysis(Protocol):
     def grounds(self) -> Grounds | None:
         """What the findings since the last time rest on; None where it isn't noted."""
 
+    def text(self, path: str) -> Source:
+        """The text of a file, read once. Raises SourceError."""
+
 
 def analysis(
     project: ProjectIndex, rules: Sequence[Rule], config: Config, texts: Mapping[str, Source], slices: Slices | None,
@@ -283,7 +288,7 @@ class FileChecker:
     def check(self, path: str) -> list[Diagnostic]:
         """The file's findings, suppression and selection applied, sorted. Never raises for what is in the file."""
         try:
-            text = source_of(self, path)
+            text = self._analysis.text(path) if self._analysis is not None else source_of(self, path)
             found = suppress.collect(text, self.noqa)
         except SourceError as error:
             return [special(path, "TML000", error.message, error.row, error.column)]

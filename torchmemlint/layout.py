@@ -1,7 +1,7 @@
 """How files make modules: the dotted name of each file, and the file behind an imported name."""
 
 # Paths are strings here, spelled as the user spelled them.
-# ruff: noqa: PTH100, PTH110, PTH112, PTH113, PTH118, PTH119, PTH120, PTH206
+# ruff: noqa: PTH100, PTH110, PTH112, PTH113, PTH117, PTH118, PTH119, PTH120, PTH206
 
 from __future__ import annotations
 
@@ -131,3 +131,13 @@ def forget() -> None:
     looked.clear()
     for cached in (package_root, project_root, _holds, _bases, _module_file):
         cached.cache_clear()
+
+
+def spelled_like(example: str, path: str) -> str:
+    """An absolute path spelled as `example` is: files of one project must compare as text."""
+    if os.path.isabs(example):
+        return path
+    try:
+        return os.path.relpath(path)
+    except ValueError:  # another drive
+        return path

@@ -144,6 +144,11 @@ class Classes:
             return bool(method.parameters)
         return (method.parameters[0].name.encode(), name.encode()) in self._matches(TARGETS, method)
 
+    def targets(self, method: FunctionInfo) -> frozenset[str]:
+        """The attributes of its object that a method's lines look to assign."""
+        own = method.parameters[0].name.encode()
+        return frozenset(name.decode() for owner, name in self._matches(TARGETS, method) if owner == own)
+
     def _assigns_none(self, method: FunctionInfo, name: str) -> bool:
         """Does a line look like `self.name = … None`?"""
         return name.encode() in self._matches(EMPTIED, method)

@@ -75,8 +75,8 @@ def collected(flow: FunctionFlow, holder: Op) -> Iterator[Collected]:
             continue
         around = store.op.loops[: len(holder.loops) + 1]
         surely = stays(flow, store.value, around)
-        end = _end(flow, holder) if surely or _computed(store) else None  # asks the callers: last
-        if end is not None and (surely or end is End.ASKED):
+        end = _end(flow, holder) if surely else End.ASKED if _computed(store) and _asked(flow, holder) else None
+        if end is not None:
             name = holder.path or store.op.path or _name(holder)
             doubtful = not surely or store.op.branches != holder.branches
             sure = store.value.kind is Kind.TENSOR
@@ -318,11 +318,23 @@ def readers_of(holder: Op) -> list[Op]:
     return [u for u in holder.uses if u.name not in ("bind", "del") and u not in stores]
 
 
+def _reading(holder: Op) -> list[Op]:
+    return [u for u in readers_of(holder) if u.uses or not u.name.startswith("literal.")]  # `a, b = [], []`
+
+
+def _asked(flow: FunctionFlow, holder: Op) -> bool:
+    """Does nothing read the collection when the function is called with its defaults, which fill it all the same?"""
+    readers = _reading(holder)
+    if not readers or all(map(_takes_last, readers)):
+        return False
+    return by_default(flow, readers) is not None and by_default(flow, [store.op for store in holder.stores]) is None
+
+
 def _end(flow: FunctionFlow, holder: Op) -> End:
-    readers = [u for u in readers_of(holder) if u.uses or not u.name.startswith("literal.")]  # `a, b = [], []`
-    if readers and all(_takes_last(u) for u in readers):
+    readers = _reading(holder)
+    if readers and all(map(_takes_last, readers)):
         return End.LAST
-    if by_default(flow, readers) is not None and by_default(flow, [store.op for store in holder.stores]) is None:
+    if _asked(flow, holder):
         return End.ASKED
     if holder.name != "load":
         return becomes(flow, readers, 3)

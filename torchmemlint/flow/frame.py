@@ -142,20 +142,27 @@ class Frame:
         key, mode = (id(node), name if not self.choice else name + self.choice), self.state.mode
         op = self.table.get(key)
         if op is None:
-            op = self.table[key] = Op(name, node, self.unit, order=len(self.ops))
-            op.loops, op.branches, op.depth, op.statement = self.loops, self.branches, self.depth, self.statement
-            op.attempts, op.handlers = self.attempts, self.handlers
+            op = self.table[key] = Op(
+                name, node, self.unit, self.loops, self.branches, self.attempts, self.handlers, len(self.ops),
+                self.statement, self.depth,
+            )  # fmt: skip
             self.ops.append(op)
         op.arguments, op.receiver, op.receiver_node = tuple(arguments), receiver, receiver_node
         op.mode, op.callee, op.path = mode, callee, path
-        member = name == "load" and receiver is not None and receiver.kind is Kind.UNKNOWN  # of a result: made before
-        op.passes = passes and (mode is not Mode.OFF or member)
+        if mode is not Mode.OFF:
+            op.passes = passes
+        else:  # an attribute of a result was made before
+            op.passes = passes and name == "load" and receiver is not None and receiver.kind is Kind.UNKNOWN
         if sunk:
             op.sunk = op.sunk.union(sunk)
             op.sunk = ENDS.setdefault(op.sunk, op.sunk)
         op.value = replace(value, defs=(op,))
-        if receiver is not None or op.arguments or inputs:
-            link(op, [receiver, *[a.value for a in op.arguments], *inputs])
+        if receiver is not None:
+            link(op, receiver)
+        for argument in op.arguments:
+            link(op, argument.value)
+        for made in inputs:
+            link(op, made)
         return op
 
     def derived(self, values: Iterable[Value | None]) -> tuple[Fact, frozenset[int]]:

@@ -70,6 +70,13 @@ class Op:
     name: str
     node: cst.CSTNode
     unit: Unit
+    loops: tuple[int, ...] = ()  # ids of the loops around it, outermost first
+    branches: tuple[int, ...] = ()  # ids of the if/try/match arms around it
+    attempts: tuple[int, ...] = ()  # ids of the try bodies around it
+    handlers: tuple[Handler, ...] = ()  # the except blocks around it, outermost first
+    order: int = 0  # position in the order of evaluation
+    statement: cst.CSTNode | None = None
+    depth: int = 0  # how many inlined nested functions deep
     value: Value = UNKNOWN  # the result
     receiver: Value | None = None
     receiver_node: cst.BaseExpression | None = None
@@ -79,12 +86,6 @@ class Op:
     callee: str | None = None  # dotted name or function id of what is called
     target: str | None = None  # path of the file that holds the called function
     mode: Mode = Mode.ENTERED
-    loops: tuple[int, ...] = ()  # ids of the loops around it, outermost first
-    branches: tuple[int, ...] = ()  # ids of the if/try/match arms around it
-    attempts: tuple[int, ...] = ()  # ids of the try bodies around it
-    handlers: tuple[Handler, ...] = ()  # the except blocks around it, outermost first
-    order: int = 0  # position in the order of evaluation
-    statement: cst.CSTNode | None = None
     sunk: frozenset[Sink] = frozenset()  # where this operation itself ends its operands
     stores: tuple[Store, ...] = ()  # a holder's stores
     passes: bool = True  # does the result carry its operands' graph?
@@ -93,7 +94,6 @@ class Op:
     path: str | None = None  # of a store or load: the variable or attribute path ("self.history")
     kept: tuple[tuple[Kept, Argument | None, list[Argument]], ...] = ()
     """Of a project call: what the callee keeps, the argument that holds it, the arguments that are kept."""
-    depth: int = 0  # how many inlined nested functions deep
     carried: bool = False  # a value made in an earlier iteration of the innermost loop came in
 
     def argument(self, position: int | None, name: str | None = None) -> Argument | None:
@@ -128,16 +128,13 @@ def puts(op: Op, how: str) -> bool:
     return any(s.op is op and s.how == how for holder in op.uses for s in holder.stores)
 
 
-def link(user: Op, values: Iterable[Value | None]) -> None:
-    """Record that `user` consumes what made `values`."""
-    for value in values:
-        if value is None:
-            continue
-        for maker in value.defs:
-            if maker is user:
-                user.carried = True
-            elif maker not in user.inputs:
-                joined(maker, user)
+def link(user: Op, value: Value | None) -> None:
+    """Record that `user` consumes what made the value."""
+    for maker in value.defs if value is not None else ():
+        if maker is user:
+            user.carried = True
+        elif maker not in user.inputs:
+            joined(maker, user)
 
 
 def joined(maker: Op, user: Op) -> None:

@@ -16,6 +16,7 @@ from torchmemlint.flow.dispatch import evaluate, invoke, run, unknown
 from torchmemlint.flow.frame import INLINE_DEPTH, Closure, Frame, dotted
 from torchmemlint.flow.graph import Argument, Mode, Op, proven
 from torchmemlint.flow.holders import holders_of, outliving
+from torchmemlint.flow.preparing import prepared
 from torchmemlint.flow.summary import LOCAL_ENDS, Callback, Settings, Summary
 from torchmemlint.flow.types import is_property
 from torchmemlint.flow.values import (
@@ -60,6 +61,8 @@ def _any(f: Frame, node: cst.Call, choices: Sequence[Value], args: list[Argument
 
 def call_function(f: Frame, node: cst.Call, info: FunctionInfo, args: list[Argument], receiver: Value | None) -> Value:
     """Call a project function; with a receiver for a bound method."""
+    if prepared(f, node, info, args, receiver):
+        return HOST
     known = f.program.sole_override(info) if f.program.is_abstract(info) else info
     value = applied(f, node, known, args, receiver) if known is not None else None
     return value if value is not None else _unsummarised(f, node, info, args, receiver)

@@ -3,6 +3,7 @@ without its functions. Offsets in the file follow by a piecewise constant shift.
 
 from __future__ import annotations
 
+import ast
 import bisect
 import sys
 from collections import OrderedDict
@@ -16,6 +17,7 @@ from libcst.metadata import ByteSpanPositionProvider, CodeSpan, MetadataWrapper
 
 from torchmemlint.findings import Location
 from torchmemlint.flow import lean
+from torchmemlint.index.marks import ATTRIBUTE, CATCHES, COLLECTS, GATHERS, KEEPS, LOOPS, NEW_AXIS, SLICES, TOTAL
 from torchmemlint.index.model import FileIndex, FunctionInfo
 from torchmemlint.index.slices import function_bounds, module_slice
 from torchmemlint.source import Source, renamed
@@ -51,6 +53,9 @@ class _Unvisited(MetadataWrapper):
 
 PREFIX = b"if 1:\n"
 KEPT = 2000  # parsed slices kept in memory
+AHEAD = 2000  # of those that were made ahead, and not asked for yet
+TELLING = frozenset({ATTRIBUTE, CATCHES, COLLECTS, GATHERS, KEEPS, LOOPS, NEW_AXIS, SLICES, TOTAL})
+"""Marks of functions that rules look at, whatever else is in them."""
 
 
 @dataclass(eq=False)
@@ -61,10 +66,10 @@ class Slice:
     questions about nodes take those of either tree. Raises libcst.ParserSyntaxError for what is no Python."""
 
     data: bytes = field(repr=False)
-    _lean: lean.Lean | None = field(init=False, default=None, repr=False)
+    _lean: lean.Lean | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        self._lean = lean.parse(self.data) or lean.parse(self._older)
+        self._lean = self._lean or lean.parse(self.data) or lean.parse(self._older)
         if self._lean is None:
             self.concrete  # noqa: B018 (raises here)
 
@@ -119,15 +124,35 @@ class Slices:
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[str, str], Slice] = OrderedDict()
+        self._ahead: dict[tuple[str, str], Slice] = {}
+
+    def make_ahead(self, source: Source, functions: Iterable[tuple[FunctionInfo, ast.stmt]]) -> None:
+        """Make the slices of those functions of a file that are surely asked for, while the index has the file's syntax
+        tree: they need not be parsed again. As long as there is room."""
+        wanted = [(info, node) for info, node in functions if _is_surely_asked(info)]
+        lines = lean.rows(source.data) if wanted and len(self._ahead) < AHEAD else None
+        if lines is None:
+            return
+        for info, node in wanted:
+            made = lean.converted(lines, [node], indented=info.column > 0)
+            if made is not None:
+                self._ahead[info.path, info.id] = Slice(function_text(source, info)[0], made)
 
     def parse(self, function: FunctionInfo, data: bytes) -> Slice:
         """The slice of a function or module body whose text is `data`. Raises libcst.ParserSyntaxError."""
         key = (function.path, function.id)
         known = self._kept.pop(key, None)
-        self._kept[key] = found = known if known is not None and known.data == data else Slice(data)
+        if known is None or known.data != data:
+            known = self.made_ahead(function, data) or Slice(data)
+        self._kept[key] = found = known
         if len(self._kept) > KEPT:
             self._kept.popitem(last=False)
         return found
+
+    def made_ahead(self, function: FunctionInfo, data: bytes) -> Slice | None:
+        """The slice that was made ahead, once; None where there is none, or of another text."""
+        known = self._ahead.pop((function.path, function.id), None)
+        return known if known is not None and known.data == data else None
 
 
 @dataclass(eq=False)
@@ -196,13 +221,22 @@ class Unit:
         return self.slice.code(node)
 
 
+def function_text(source: Source, info: FunctionInfo) -> tuple[bytes, int]:
+    """What is parsed of a function, and where that starts in the file."""
+    start, end = function_bounds(source, info)
+    text = source.data[start:end]
+    return (PREFIX + text, start - len(PREFIX)) if info.column > 0 else (text, start)
+
+
+def _is_surely_asked(info: FunctionInfo) -> bool:
+    """Do most functions like this one get interpreted? (Of those of timm five in six, which are four fifths of all that
+    are.)"""
+    return info.name == "__init__" or not info.marks.isdisjoint(TELLING)
+
+
 def function_unit(texts: Callable[[str], Source], index: FileIndex, info: FunctionInfo, slices: Slices) -> Unit:
     """Parse one function from its first decorator to its end. Raises libcst.ParserSyntaxError, SourceError."""
-    source = texts(info.path)
-    start, end = function_bounds(source, info)
-    text, shift = source.data[start:end], start
-    if info.column > 0:
-        text, shift = PREFIX + text, start - len(PREFIX)
+    text, shift = function_text(texts(info.path), info)
     return Unit(texts, index, info, slices.parse(info, text), ((0, shift),))
 
 

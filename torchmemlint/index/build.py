@@ -7,7 +7,7 @@ import gc
 import re
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from torchmemlint.index.constructors import made
 from torchmemlint.index.live import is_plain
@@ -32,6 +32,7 @@ from torchmemlint.source import Source, renamed
 __all__ = ["index_source", "module_name", "parse"]
 
 Worded = tuple[str, frozenset[str]]
+Take = Callable[[Source, Iterable[tuple[FunctionInfo, ast.stmt]]], None]
 _HEADER = re.compile(r"\b(?:def|class)\s+\w+")
 # Methods of tensors and modules that return an object of the same class: `net = Net().cuda()` was made by `Net`.
 _CHAINED = frozenset(
@@ -52,12 +53,13 @@ _CHAINED = frozenset(
 )
 
 
-def index_source(source: Source, module: str, is_package: bool) -> FileIndex:
-    """Index one file. Raises SyntaxError, also for code nested too deeply for the parser."""
+def index_source(source: Source, module: str, is_package: bool, take: Take | None = None) -> FileIndex:
+    """Index one file; `take` is given its functions with their syntax trees, before these are dropped. Raises
+    SyntaxError, also for code nested too deeply for the parser."""
     enabled = gc.isenabled()
     gc.disable()  # syntax trees hold no cycles: collecting while they grow is lost time
     try:
-        return _index(source, module, is_package)
+        return _index(source, module, is_package, take)
     finally:
         if enabled:
             gc.enable()
@@ -85,7 +87,7 @@ def _parsed(text: str) -> ast.Module:
             raise SyntaxError(str(error), ("<unknown>", 1, 1, "")) from None
 
 
-def _index(source: Source, module: str, is_package: bool) -> FileIndex:
+def _index(source: Source, module: str, is_package: bool, take: Take | None) -> FileIndex:
     text = source.text
     tree = parse(text)
     lines = split_lines(text)
@@ -103,6 +105,9 @@ def _index(source: Source, module: str, is_package: bool) -> FileIndex:
     maker = _Maker(source.path, module, lines, found)
     functions, classes = maker.infos(zip(texts, words))
     body = maker.module_body(tree.body)
+    if take is not None:
+        nodes = ((definition.id, definition.node) for definition in found.definitions)
+        take(source, ((functions[key], node) for key, node in nodes if key in functions))
     return FileIndex(
         path=source.path,
         module=module,

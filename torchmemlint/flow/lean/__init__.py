@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
@@ -44,13 +44,31 @@ class Lean:
 
 def parse(data: bytes) -> Lean | None:
     """The lean tree of a text in UTF-8; None where it can't be made, as for text that is no Python."""
-    if any(byte in data for byte in _SUSPECT) and _ODD.search(data):
+    lines = rows(data)
+    if lines is None:
         return None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             module = ast.parse(data.decode("utf-8"))
-        text = Text(data.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n"))
-        return Lean(_module(statements.statements(text, module.body)), text.quoted)
-    except (SyntaxError, ValueError, RecursionError, MemoryError, Unconvertible):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+    return converted(lines, module.body)
+
+
+def rows(data: bytes) -> list[bytes] | None:
+    """The lines of a text, without their ends; None where lean trees can't be made of it."""
+    if any(byte in data for byte in _SUSPECT) and _ODD.search(data):
+        return None
+    return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+
+
+def converted(lines: list[bytes], body: Sequence[ast.stmt], *, indented: bool = False) -> Lean | None:
+    """The lean tree of some statements of a text that has these lines; `indented`: within `if 1:`, as the slice of a
+    method is. None where it can't be made."""
+    text = Text(lines)
+    try:
+        made = statements.statements(text, body)
+    except (ValueError, RecursionError, MemoryError, Unconvertible):
+        return None
+    return Lean(_module(statements.guarded(made) if indented else made), text.quoted)

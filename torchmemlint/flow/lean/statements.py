@@ -51,6 +51,7 @@ _alias = maker(cst.ImportAlias, "name", "asname")
 _everything = maker(cst.ImportStar)
 _global, _nonlocal = maker(cst.Global, "names"), maker(cst.Nonlocal, "names")
 _shared_name = maker(cst.NameItem, "name")
+_integer = maker(cst.Integer, "value")
 _DOT = cst.Dot()
 _AUGMENTED: dict[type, cst.BaseAugOp] = {
     kind: getattr(cst, f"{type(operator).__name__}Assign")() for kind, operator in BINARY.items()
@@ -89,6 +90,11 @@ def suite(text: Text, body: Sequence[ast.stmt]) -> Any:
     if type(first) not in COMPOUND and text.lines[first.lineno - 1][: first.col_offset].strip():
         return _one_line(tuple([CONVERTERS[type(node)](text, node) for node in body]))
     return _block(statements(text, body))
+
+
+def guarded(body: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The statements within `if 1:`."""
+    return (_if(_integer("1"), _block(body), None),)
 
 
 def _otherwise(text: Text, body: Sequence[ast.stmt]) -> Any:

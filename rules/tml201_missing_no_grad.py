@@ -4,10 +4,11 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from torchmemlint.api import RUNS, Finding, Rule, Severity, on
+from torchmemlint.api import RUNS, Finding, Rule, Severity, on, role
 from torchmemlint.findings import Place
 from torchmemlint.fixes import Plan, add_decorator, spell
 from torchmemlint.flow.closing import dropped_context, given_in_eval
+from torchmemlint.flow.debugging import over_items
 from torchmemlint.flow.endings import dropped, trains
 from torchmemlint.flow.events import ForwardClosed, FunctionClosed
 from torchmemlint.flow.flagged import left_out, skipped_in_turn
@@ -121,7 +122,8 @@ class MissingNoGrad(Rule):
         entered = flow.program.callers.entered(flow.info) if op.mode is Mode.ENTERED else Fact.YES
         if entered is Fact.NO:
             return None
-        if _detached_at_once(op) or in_demonstration(flow, op) or only_asserted(op):
+        forgotten = event.evaluation and self._over_data(op) and _guarded_elsewhere(event)
+        if _detached_at_once(op) and not forgotten or in_demonstration(flow, op) or only_asserted(op):
             return Severity.HINT
         if (in_test(flow) or alone(op)) and not self._over_data(op):
             return Severity.HINT
@@ -131,7 +133,8 @@ class MissingNoGrad(Rule):
             return Severity.HINT
         if alone(op):
             return Severity.HINT  # run for what its modules record, which may need the graph
-        repeated = self._over_data(op) or self._loads_weights(event) or self._called_in_loop(event)
+        repeated = self._over_data(op) or self._over_files(event)
+        repeated = repeated or self._loads_weights(event) or self._called_in_loop(event)
         sure = repeated or op.mode is Mode.ENTERED and given_in_eval(flow)
         return self.severity if sure else Severity.HINT
 
@@ -156,6 +159,13 @@ class MissingNoGrad(Rule):
         """Does the call run in a loop over data, or feed its own result back?"""
         inputs = set(closure(op.inputs, lambda o: o.inputs))
         return bool(op.loops) and (op in inputs or any(o.name in ("iter", "batch") and not _listed(o) for o in inputs))
+
+    @staticmethod
+    def _over_files(event: ForwardClosed) -> bool:
+        """Does the call run once for each of many items that are on the host: files, rows, texts?"""
+        op, flow = event.op, event.function
+        inner = role(flow.info) == "forward" or op.path is None  # of one pass: its layers, its steps
+        return bool(op.loops) and not inner and over_items(flow, flow.frame.numbered(op.loops[-1]))
 
     @staticmethod
     def _loads_weights(event: ForwardClosed) -> bool:
@@ -183,6 +193,12 @@ def _listed(member: Op) -> bool:
     lists = [maker for maker in member.inputs if maker.name.startswith("literal.")]
     given = {maker.name for known in lists for maker in known.inputs}
     return bool(lists) and len(lists) == len(member.inputs) and given <= {"load", "const"}
+
+
+def _guarded_elsewhere(event: ForwardClosed) -> bool:
+    """Does the function run the same module under `no_grad` in another place?"""
+    others = (op for op in event.function.named("module") if op.path == event.op.path)
+    return any(op.mode is Mode.OFF for op in others)
 
 
 def _detached_at_once(op: Op) -> bool:

@@ -9,8 +9,8 @@ class Scaler:
     def __init__(self):
         self.scaler = torch.cuda.amp.GradScaler()
 
-    def __call__(self, loss, optimizer, parameters, clip=None):
-        self.scaler.scale(loss).backward()
+    def __call__(self, loss, optimizer, parameters, clip=None, create_graph=False):
+        self.scaler.scale(loss).backward(create_graph=create_graph)
         if clip is not None:
             self.scaler.unscale_(optimizer)
             nn.utils.clip_grad_norm_(parameters, clip)
@@ -70,3 +70,24 @@ def copied_to_host(loader, optimizer):
         accelerator.backward(outputs.loss)
         optimizer.step()
     print(torch.cat(logits).std().item())
+
+
+def train_one_epoch(model, criterion, loader, optimizer, loss_scaler):
+    model.train()
+    kept = []
+    for samples, targets in loader:
+        with torch.autocast("cuda"):
+            outputs = model(samples.cuda(non_blocking=True))
+        loss = criterion(outputs, targets.cuda()) / 4
+        second = hasattr(optimizer, "is_second_order") and optimizer.is_second_order
+        loss_scaler(loss, optimizer, model.parameters(), clip=1.0, create_graph=second)
+        kept.append(loss)
+    print(sum(kept).item())
+
+
+def epochs(loader):
+    model = nn.Linear(3, 3).cuda()
+    optimizer = torch.optim.AdamW(model.parameters())
+    scaler = Scaler()
+    for _ in range(10):
+        train_one_epoch(model, nn.CrossEntropyLoss(), loader, optimizer, scaler)

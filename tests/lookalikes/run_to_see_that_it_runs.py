@@ -26,3 +26,21 @@ def assert_same(module: nn.Module, x, layouts):
 def check(make):
     for size in (1, 2):
         assert_same(make(size), torch.ones(size, 4), (torch.sparse_csr,))
+
+
+class Features(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Conv2d(1, 1, 3) for _ in range(3))
+        self.width = self.output_width(16)
+
+    def output_width(self, width):
+        x = torch.randn(1, 1, 16, width)
+        for i, _ in enumerate(self.layers):
+            x = self.layers[i](x)
+        return x.size(-1)
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x

@@ -47,9 +47,15 @@ def walk(f: Frame, node: cst.CSTNode, root: Value, args: list[Argument], base: V
     for maker in root.defs:
         if root.graph is not Fact.YES or maker.value.kind is not Kind.CONTAINER:
             prove(maker)  # of a member known to carry a graph the call that made it says nothing of the others
-    if not any(a.name in ("retain_graph", "create_graph") and a.value.const is not False for a in args):
+    if not any(a.name in ("retain_graph", "create_graph") and _retains(a.value) for a in args):
         free(op, root)
     return op
+
+
+def _retains(flag: Value) -> bool:
+    """Is the graph kept? A parameter of the function, whose default mostly says no, decides nothing."""
+    given = bool(flag.defs) and all(maker.name == "param" for maker in flag.defs)
+    return flag.const is not False and not given
 
 
 def free(op: Op, root: Value) -> None:

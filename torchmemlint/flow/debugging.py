@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.graph import Op
 from torchmemlint.flow.lean import walk
 from torchmemlint.flow.patterns import alone, assigned
@@ -49,6 +50,22 @@ def few(loop: cst.CSTNode) -> bool:
     counts = [a.value for a in loop.iter.args]
     literal = all(isinstance(c, cst.Integer) and len(c.value) < 6 and int(c.value, 0) <= FEW for c in counts)
     return loop.iter.func.value == "range" and literal
+
+
+def over_items(flow: FunctionFlow, loop: cst.CSTNode) -> bool:
+    """Does the loop run over things whose number is known nowhere: no range, no list that is written down?"""
+    if not isinstance(loop, (cst.For, cst.CompFor)) or written_down(flow, loop):
+        return False
+    source = loop.iter
+    while isinstance(source, cst.Call) and source.args and _pairs(source):
+        source = source.args[0].value
+    return not (isinstance(source, cst.Call) and isinstance(source.func, cst.Name) and source.func.value == "range")
+
+
+def _pairs(call: cst.Call) -> bool:
+    """`enumerate(files)`, `tqdm(files)`, `tqdm.tqdm(files)`"""
+    name = (dotted(call.func) or "").rpartition(".")[2]
+    return name in ("enumerate", "tqdm", "trange", "track", "sorted", "list", "zip")
 
 
 def written_down(flow: FunctionFlow, loop: cst.CSTNode) -> bool:

@@ -1,0 +1,45 @@
+"""Places that public code has got wrong and that no hint would do for: each is a warning or an error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from linting import findings
+
+HEAD = "import numpy as np\nimport torch\nfrom torch import nn\nimport torch.nn.functional as F\n\n"
+SURE = {
+    "one of two loops is under no_grad": (
+        "TML201",
+        """
+class Experiment:
+    def test(self, train_loader, test_loader):
+        self.model.eval()
+        energy = []
+        with torch.no_grad():
+            for x, _ in train_loader:
+                energy.append(self.model(x.to(self.device)).mean(-1).detach().cpu().numpy())
+        for x, _ in test_loader:
+            outputs = self.model(x.to(self.device))
+            energy.append(outputs.mean(-1).detach().cpu().numpy())
+        return np.concatenate(energy)
+""",
+    ),
+    "a script runs the model on one file after the other": (
+        "TML201",
+        """
+import os
+metric = nn.Sequential(nn.Conv2d(3, 8, 3), nn.Flatten(), nn.LazyLinear(1)).cuda()
+files = os.listdir("images")
+for number, name in enumerate(files[:-1]):
+    first = torch.tensor(np.load(name))[None].cuda()
+    print(name, metric.forward(first - 1).item())
+""",
+    ),
+}
+
+
+@pytest.mark.parametrize(("code", "text"), SURE.values(), ids=SURE)
+def test_no_hint_but_a_warning(code: str, text: str) -> None:
+    found = findings(HEAD + text, Path("program.py"), hints=False)
+    assert [d.code for d in found] == [code]

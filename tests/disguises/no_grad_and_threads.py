@@ -23,6 +23,20 @@ def submitted(model, batches):
     return [f.result() for f in futures]
 
 
+class Scorer:
+    def __init__(self, net):
+        self.net = net.eval()
+        self.pool = ThreadPoolExecutor(2)
+
+    def score(self, rows):
+        return self.net(rows)
+
+    def score_all(self, batches):
+        with torch.no_grad():
+            futures = [self.pool.submit(self.score, rows) for rows in batches]  # expect: TML202
+            return torch.cat([future.result() for future in futures])
+
+
 def by_closure(model, batches):
     with torch.inference_mode():
         with ThreadPoolExecutor(2) as pool:
@@ -48,4 +62,5 @@ if __name__ == "__main__":
     net = nn.Linear(4, 4).eval()
     data = [torch.randn(3, 4) for _ in range(2)]
     print(len(submitted(net, data)), len(by_closure(net, data)), started(net, data[0]))
+    print(Scorer(net).score_all(data).shape)
     print(len(asyncio.run(awaited(net, data[0]))))

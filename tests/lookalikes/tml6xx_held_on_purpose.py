@@ -17,6 +17,23 @@ class Runner:
         return optimizer
 
 
+class LetGo:
+    def __init__(self):
+        self.model, self.first, self.second = nn.Linear(4, 4).cuda(), None, None
+
+    def resume(self, path):
+        self.first = torch.load(path, map_location="cpu")
+        self.model.load_state_dict(self.first["model"])
+        self.first = None
+
+    def resume_from(self, path):
+        self.second = torch.load(path, map_location="cpu")
+        self.model.load_state_dict(self.second["model"])
+
+    def free(self):
+        self.second = None
+
+
 def micro_batches(model, x, optimizer):
     x = x.cuda()
     for part in range(0, len(x), 8):

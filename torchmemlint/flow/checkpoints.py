@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from torchmemlint.flow.classes import loads
 from torchmemlint.flow.devices import named
 from torchmemlint.flow.exceptions import works
 from torchmemlint.flow.graph import Argument, Op, closure
@@ -196,16 +197,27 @@ def held_by_callers(flow: FunctionFlow, load: Loaded) -> Iterator[tuple[CallSite
 
 
 def kept_attribute(flow: FunctionFlow, load: Loaded) -> Op | None:
-    """The store that puts the whole checkpoint on `self`, where no other function of the project names the attribute;
+    """The store that puts the whole checkpoint on `self`, where no other function of the project reads the attribute;
     None where there is none."""
     owner = flow.program.project.owner(flow.info)
     if owner is None:
         return None
     for store in (op for op in load.op.uses if op.name == "store" and (op.path or "").startswith("self.")):
         attribute = (store.path or "").removeprefix("self.")
-        if "." not in attribute and flow.program.project.mentions(attribute, flow.info.path) == [flow.info]:
+        others = [m for m in flow.program.project.mentions(attribute, flow.info.path) if m is not flow.info]
+        later = (op for op in flow.named("store", "del") if op.path == store.path and op.order > store.order)
+        if "." in attribute or any(later):
+            continue
+        if all(other.name == "__init__" and _only_sets(flow.program.flow(other), attribute) for other in others):
             return store
     return None
+
+
+def _only_sets(flow: FunctionFlow | None, attribute: str) -> bool:
+    """Does a constructor do nothing with the attribute but make room for it?"""
+    if flow is None or any(set(op.uses) - {s.op for s in op.stores} for op in loads(flow, attribute)):
+        return False
+    return any(op.path == f"self.{attribute}" for op in flow.named("store"))
 
 
 def _heavy(load: Loaded, bind: Op) -> bool:

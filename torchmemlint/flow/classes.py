@@ -12,6 +12,7 @@ from torchmemlint import knowledge
 from torchmemlint.flow.graph import Op, Store
 from torchmemlint.flow.holders import members_of
 from torchmemlint.flow.summary import plain
+from torchmemlint.flow.threads import POOLS
 from torchmemlint.flow.types import declares_data
 from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, join, known_members, mapped, replace
 from torchmemlint.index.constructors import COLLECTION, CONSTANT, PARAMETER
@@ -170,6 +171,8 @@ class Classes:
             info = self.program.class_(made.name)
             is_module = info is not None and self.program.project.is_module_class(info) is Fact.YES
             return self.program.instance(info) if info is not None and is_module else None
+        if made.name in POOLS:
+            return Value(graph=Fact.NO, name=made.name)
         fact = knowledge.module_fact(made.name or "") if made.kind is Kind.EXTERNAL else None
         if fact is None or fact.parameters not in TRAINABLE:
             return None

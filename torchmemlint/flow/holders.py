@@ -193,6 +193,9 @@ def _read_value(f: Frame, func: cst.Attribute, base: Value, args: list[Argument]
     key = args[0].value.const if args else None
     if isinstance(base.elements, dict) and key is not None and key in base.elements:
         return base.elements[key]
+    default = args[1].value if len(args) == 2 and func.attr.value == "setdefault" else None
+    if default is not None and default.kind in (Kind.INSTANCE, Kind.MODULE):
+        return replace(default, elements=None, given=())  # all under that name are made alike
     kind = Kind.CONTAINER if func.attr.value in ("values", "items", "copy") else Kind.UNKNOWN
     if kind is Kind.UNKNOWN and members and all(m.kind is members[0].kind for m in members):
         kind = members[0].kind

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchmemlint.flow.contexts import apply_effect
 from torchmemlint.flow.dispatch import invoke
 from torchmemlint.flow.graph import Argument, Mode, Op, closure
 from torchmemlint.flow.holders import element_of
@@ -70,6 +71,8 @@ def _elsewhere(f: Frame, node: cst.Call, target: Argument, given: list[Argument]
     if target.value.kind not in (Kind.FUNCTION, Kind.MODULE):
         return Value()
     mode, f.state.mode = f.state.mode, Mode.ON
+    for guard in (op.receiver for op in target.value.defs if op.name == "guarded"):  # `torch.no_grad()(fn)`
+        apply_effect(f, guard or Value())
     result = invoke(f, node, target.value, given)
     f.state.mode = mode
     return result

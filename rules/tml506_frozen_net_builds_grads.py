@@ -10,6 +10,7 @@ from torchmemlint.flow.events import FunctionClosed
 from torchmemlint.flow.testcases import asserts
 from torchmemlint.flow.untrained import Untrained, handed_down, untrained, walked_elsewhere
 from torchmemlint.index.marks import RUNS_MODULES
+from torchmemlint.index.model import FileIndex, FunctionInfo
 
 
 class FrozenNetBuildsGrads(Rule):
@@ -43,7 +44,13 @@ class FrozenNetBuildsGrads(Rule):
     code = "TML506"
     name = "frozen-net-builds-grads"
     severity = Severity.WARNING
-    words = frozenset({"backward", "eval", "load_state_dict", RUNS_MODULES})
+    words = frozenset({"backward", "eval", "load_state_dict"})
+
+    @classmethod
+    def matters(cls, info: FunctionInfo, file: FileIndex, words: frozenset[str], hints: bool = True) -> bool:
+        """Also methods that run a network which another one of the file has put into eval mode."""
+        elsewhere = info.owner is not None and RUNS_MODULES in words and "eval" in file.words
+        return elsewhere or super().matters(info, file, words, hints)
 
     @on(FunctionClosed)
     def check(self, event: FunctionClosed) -> Iterator[Finding]:

@@ -57,7 +57,8 @@ def stored(flow: FunctionFlow) -> Iterator[Carried]:
 def _stored(flow: FunctionFlow, holder: Op, store: Store) -> Carried | None:
     trip = round_trip(holder, store)
     kind = course(trip)
-    brings = tuple(_added(flow, trip)) if kind is Course.AVERAGE else ()
+    own = set(closure(store.value.defs, lambda o: () if o is holder else back(o)))  # not what other keys hold
+    brings = tuple(_added(flow, trip & own)) if kind is Course.AVERAGE else ()
     if (entering(flow, store.value) if kind is Course.MODULE else _strongest(flow, brings)) is not Fact.YES:
         return None
     ends = _ends(flow, holder)
@@ -117,9 +118,18 @@ def _brings(flow: FunctionFlow, value: Value) -> Fact:
 
 
 def weights(value: Value) -> list[Op]:
-    """The `parameters()` calls of trainable modules whose members the value is computed from."""
-    found = [op for op in closure(value.defs, back) if op.name == "parameters" and op.receiver is not None]
-    return [op for op in found if op.receiver is not None and op.receiver.trainable is not Fact.NO]
+    """The `parameters()` calls of trainable modules, and groups of an optimizer, whose members the value is computed
+    from."""
+    behind = [op for op in closure(value.defs, back) if op.name in ("parameters", "item")]
+    calls = [op for op in behind if op.receiver is not None and op.receiver.trainable is not Fact.NO]
+    return [op for op in calls if op.name == "parameters"] + [op for op in behind if _is_group(op)]
+
+
+def _is_group(op: Op) -> bool:
+    """`group["params"]` of a member of an optimizer's `param_groups`."""
+    groups = closure(op.inputs, lambda o: o.inputs if o.name in ("iter", "bind") else ())
+    named = op.name == "item" and any((o.path or "").endswith(".param_groups") for o in groups if o.name == "load")
+    return named and op.unit.text(op.node).endswith(("['params']", '["params"]'))
 
 
 def _saves(flow: FunctionFlow, value: Value, trip: frozenset[Op]) -> bool:

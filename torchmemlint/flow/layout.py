@@ -66,6 +66,8 @@ def units(value: Value, depth: int = DEPTH) -> Units:
         return _shaped(op.arguments)
     if name in ("permute", "transpose", "swapaxes"):
         return _turned(op, depth)
+    if name == "multinomial" and (drawn := op.argument(0, "num_samples")) and number(drawn.node) == 1:
+        return _known(set(), None, {-1})
     if name in SAME_SHAPE or op.name in ("arith", "?call") and _scaled(op):
         return units(_base(op), depth - 1)
     if any(a.name == "keepdim" and a.node is not None and dotted(a.node) == "True" for a in op.arguments):

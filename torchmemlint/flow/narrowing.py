@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchmemlint.flow.graph import Op, closure
+from torchmemlint.flow.layout import units
 from torchmemlint.flow.values import Kind, Value
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def narrowed(flow: FunctionFlow, value: Value, depth: int = 6) -> Narrowed | Non
         return narrowed(flow, op.receiver, depth - 1)
     if op.name == "call":
         return _returned(flow, op, depth)
-    share = _share(op)
+    share = _share(op) if not _of_one_column(op) else None
     base = _base(op)
     if share is None or base is None or base.name in LASTING or (base.name == "load" and base.path is not None):
         return None
@@ -134,6 +135,15 @@ def _share(op: Op) -> Share | None:
         elif op.name == "torch.getitem" or _literal(index.value):
             best = max(best or Share.SOME, Share.MOST if inner else Share.SOME)
     return best
+
+
+def _of_one_column(op: Op) -> bool:
+    """Is it the only column of a tensor: `drawn[:, 0]` of one sample a row, `x.sum(1, keepdim=True)[:, 0]`?"""
+    node, base = op.node, op.receiver
+    if base is None or not isinstance(node, cst.Subscript) or len(node.slice) != 2:
+        return False
+    rows, column = (element.slice for element in node.slice)
+    return _whole(rows) and isinstance(column, cst.Index) and units(base).has(1, 2)
 
 
 def _whole(index: cst.BaseSlice) -> bool:

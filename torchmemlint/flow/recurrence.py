@@ -213,7 +213,7 @@ def _looped(flow: FunctionFlow, op: Op, trip: frozenset[Op]) -> Carried | None:
     carried = (a.node for a in op.arguments if trip.intersection(a.value.defs))
     name = next((flow.unit.text(node) for node in carried if isinstance(node, cst.Name)), "the state")
     walks = [b for b in flow.named("backward") if set(b.loops) & set(op.loops)]
-    through = [b for b in walks if op in walked(b)]
+    through = [b for b in walks if op in walked(b) and not _begun_anew(flow, op, trip, b)]
     for backward in through:
         if flag(backward, "retain_graph") or flag(backward, "create_graph"):
             return Carried(op, name, Course.MODULE, op.value, flag(backward, "retain_graph"), True, backward)
@@ -221,6 +221,15 @@ def _looped(flow: FunctionFlow, op: Op, trip: frozenset[Op]) -> Carried | None:
     if Sink.BACKWARD in ends or ends & (UNSEEN | {Sink.ATTRIBUTE, Sink.GLOBAL}):
         return None
     return Carried(op, name, Course.MODULE, op.value, bool(walks))
+
+
+def _begun_anew(flow: FunctionFlow, op: Op, trip: frozenset[Op], backward: Op) -> bool:
+    """Does the loop with the backward set the state anew each time, before an inner loop carries it on?"""
+    if op.loops[-1] in backward.loops:
+        return False
+    names = {user.path for o in trip for user in o.uses if user.name == "bind"}
+    binds = [b for b in flow.named("bind") if b.path in names and b.loops == backward.loops and b.order < op.order]
+    return any(trip.isdisjoint(b.inputs) for b in binds)
 
 
 # -- weights updated in place ------------------------------------------------------------------------------------------

@@ -242,6 +242,8 @@ def _private(flow: FunctionFlow, forward: Op) -> Op | None:
     makers = [o for o in behind if o.name not in CHANGES and o.value.kind is Kind.MODULE]
     if len(makers) != 1 or makers[0].name not in ("construct", "copy") or makers[0].loops or "." in path:
         return None
+    if makers[0].name == "construct" and any(a.value.kind is Kind.MODULE for a in makers[0].arguments):
+        return None  # it wraps what others have and may train
     maker, own = makers[0], flow.program.method(receiver.name, "forward")
     held = set(closure(makers, lambda o: o.uses if o is maker or o.name in CHANGES else (), 200))
     others = [o for o in held - {maker} if o.name not in CHANGES | LEAVES_ALONE and not (own and o.callee == own.id)]

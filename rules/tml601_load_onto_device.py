@@ -11,7 +11,7 @@ from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.function import FunctionFlow
 from torchmemlint.flow.graph import Op
-from torchmemlint.flow.optimizers import trains
+from torchmemlint.flow.optimizers import trained, trains
 from torchmemlint.flow.values import Fact, Kind
 
 DISTRIBUTED = frozenset({"init_process_group", "DistributedDataParallel", "spawn", "torchrun"})
@@ -104,7 +104,7 @@ class LoadOntoDevice(Rule):
         if load.destination != SAVED or load.op.callee in DOWNLOADED:
             return Severity.HINT  # published weights mostly come from the CPU
         flow, order = event.function, event.op.order
-        beside = trains(flow, order) or any(back.order < order for back in flow.named("backward"))
+        beside = trains(flow, order) or trained(flow, order)
         return Severity.HINT if beside and not self._distributed(event) else self.severity
 
     @staticmethod

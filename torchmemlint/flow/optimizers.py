@@ -76,6 +76,15 @@ def trains(flow: FunctionFlow, after: int = -1, depth: int = DEPTH) -> bool:
     return False
 
 
+def trained(flow: FunctionFlow, before: int) -> bool:
+    """Has the function run a backward by operation number `before`, or called a function that does?"""
+    for op in flow.ops:
+        inner = callee(flow, op) if op.order < before else None
+        if op.order < before and (op.name == "backward" or inner is not None and inner.summary.backward):
+            return True
+    return False
+
+
 def leaves_gradients(flow: FunctionFlow, depth: int = DEPTH) -> Fact:
     """Are gradients filled when the function returns? NO where it clears them last, MAYBE where it does neither."""
     state = Fact.MAYBE

@@ -15,6 +15,7 @@ from torchmemlint.flow.events import HolderClosed
 from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.graph import Op, Sink, Store, closure, fact, freed, origin, saves_nothing
 from torchmemlint.flow.keeping import needed_elsewhere, replaced, returned_besides, whole_buffer
+from torchmemlint.flow.lifetimes import applied_flow
 from torchmemlint.flow.mixing import mixed
 from torchmemlint.flow.patterns import alone
 from torchmemlint.flow.readback import goes_on, read_here, taken_up_detached
@@ -75,6 +76,8 @@ def verdicts(event: HolderClosed) -> Iterator[Verdict]:
             severity, what = cost(store.value, walked=walked or beside)
             if walked and store.value.scalar is not Fact.YES:
                 severity = Severity.WARNING
+            if severity is Severity.HINT and _returns_output(event, store.value):
+                severity, what = Severity.WARNING, "outputs in it keep their own bytes; its backward has freed the rest"
             handed_on = event.sinks & HANDED_ON and not event.function.summary.backward
             needed = handed_on or goes_on(event.function, store, store.op.path or event.name)
             fix = None if needed else mend(store, safe=visible, moved=_may_move(event, store, visible))
@@ -112,6 +115,13 @@ def cost(value: Value, *, walked: bool = False) -> tuple[Severity, str]:
     if value.scalar is Fact.NO or value.scalar is Fact.MAYBE and (_compared(value) or _holds_output(value)):
         return Severity.WARNING, "its own bytes on the device; its backward has freed the activations"
     return Severity.HINT, "its own bytes and the nodes of its graph; its backward has freed the activations"
+
+
+def _returns_output(event: HolderClosed, value: Value) -> bool:
+    """Is it the dict or tuple that a function of the project returns, with an output of its forward in it?"""
+    calls = [op for op in value.defs if op.name == "call"] if value.kind is Kind.CONTAINER else []
+    inner = [applied_flow(event.function, op) for op in calls]
+    return any(_holds_output(given) for callee in inner if callee is not None for given in callee.frame.returns)
 
 
 def _holds_output(value: Value) -> bool:

@@ -36,7 +36,30 @@ def vote(nets: list[nn.Linear], loader):
     return found
 
 
+class Reconstruction:
+    def __init__(self):
+        self.net = nn.Linear(4, 4)
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+    def step(self, x):
+        out = self.net(x)
+        loss = F.mse_loss(out, x)
+        return {"loss": loss, "error": loss.detach(), "sample": out}
+
+
+def epoch_of(task: Reconstruction, batches):
+    results = []
+    for x in batches:
+        result = task.step(x)
+        task.optimizer.zero_grad()
+        result["loss"].backward()
+        task.optimizer.step()
+        results.append(result)  # expect: TML101
+    return sum(float(r["loss"]) for r in results)
+
+
 if __name__ == "__main__":
     linear = nn.Linear(4, 3)
     data = [(torch.randn(2, 4), torch.tensor([0, 1]))] * 2
     print(fit(linear, data, torch.optim.SGD(linear.parameters(), lr=0.1)), validate(linear, data), vote([linear], data))
+    print(epoch_of(Reconstruction(), [torch.randn(3, 4)] * 2))

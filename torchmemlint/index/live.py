@@ -31,7 +31,7 @@ PLAIN_METHODS = frozenset(
     "is_dir keys nelement is_floating_point is_contiguous parse_args add_argument".split()
 )
 PASSING_METHODS = frozenset(
-    "backward step zero_grad parameters named_parameters modules named_modules children named_children buffers train "
+    "backward zero_grad parameters named_parameters modules named_modules children named_children buffers train "
     "eval state_dict load_state_dict register_buffer register_parameter apply named_buffers appendleft extendleft "
     "popleft put put_nowait".split()
 ).union(*(dir(kind) for kind in (str, bytes, list, dict, set, frozenset, tuple, int, float)))

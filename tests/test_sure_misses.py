@@ -25,6 +25,15 @@ class Experiment:
         return np.concatenate(energy)
 """,
     ),
+    "the last step is repeated to be joined": (
+        "TML306",
+        """
+class MovingAverage(nn.Module):
+    def forward(self, x, width):
+        end = x[:, -1:, :].repeat(1, (width - 1) // 2, 1)
+        return torch.cat([x, end], dim=1)
+""",
+    ),
     "a script runs the model on one file after the other": (
         "TML201",
         """

@@ -203,7 +203,7 @@ def _source(op: Op) -> Value:
 
 
 def index_kind(element: cst.SubscriptElement) -> str:
-    """What one index is: "None", "...", ":" (whole), "one" (`0:1`), "slice", "int" or "other"."""
+    """What one index is: "None", "...", ":" (whole), "one" (`0:1`, `-1:`), "slice", "int" or "other"."""
     index = element.slice
     if isinstance(index, cst.Slice):
         if index.lower is None and index.upper is None and index.step is None:
@@ -218,7 +218,9 @@ def index_kind(element: cst.SubscriptElement) -> str:
 
 
 def _single(index: cst.Slice) -> bool:
-    """`0:1`, `k:k + 1`."""
+    """`0:1`, `-1:`, `k:k + 1`."""
+    if index.upper is None:
+        return index.step is None and number(index.lower) == -1
     lower, upper = number(index.lower) if index.lower is not None else 0, number(index.upper)
     if isinstance(lower, int) and isinstance(upper, int):
         return upper - lower == 1 and lower >= 0

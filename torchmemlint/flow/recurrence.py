@@ -105,10 +105,17 @@ def _strongest(flow: FunctionFlow, brings: tuple[Argument, ...]) -> Fact:
 def _added(flow: FunctionFlow, trip: frozenset[Op]) -> Iterator[Argument]:
     """The operands of an average, other than its former value, that carry a graph or are weights in training."""
     for op in sorted(trip, key=lambda o: o.order):
-        for argument in op.arguments:
+        for argument in _operands(op):
             inside = any(maker in trip or maker.name == "load" and maker.stores for maker in argument.value.defs)
             if not inside and _brings(flow, argument.value) is Fact.YES:
                 yield argument
+
+
+def _operands(op: Op) -> list[Argument]:
+    """The arguments, and the first operand of a function of torch: `torch.lerp(weight, average, decay)`."""
+    if not op.name.startswith("torch.") or op.receiver is None or op.receiver_node is None:
+        return list(op.arguments)
+    return [*op.arguments, Argument(None, op.receiver, op.receiver_node)]
 
 
 def _brings(flow: FunctionFlow, value: Value) -> Fact:

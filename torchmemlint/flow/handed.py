@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchmemlint.flow.graph import Mode, Op, fact, freed
 from torchmemlint.flow.patterns import key_of
+from torchmemlint.flow.types import declares_data
 from torchmemlint.flow.values import Fact, Kind, Value, replace
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ PASSED = frozenset({"param", "item", "iter", "read"})  # operations that hand on
 def handed(flow: FunctionFlow, value: Value) -> Value | None:
     """`value`, which carries what parameters carry, as a known call makes it: attached, with the operations of the
     caller behind it; None where no call hands over a graph. The call whose graph no backward has freed comes first."""
+    if not any(_may_be_handed(flow, position) for position in value.params):
+        return None
     as_it_came = bool(value.defs) and all(op.name in PASSED for op in value.defs)
     if not as_it_came and not any(runs_with_grad(flow, op) for op in value.defs):
         return None
@@ -34,6 +37,11 @@ def handed(flow: FunctionFlow, value: Value) -> Value | None:
     return replace(value, graph=Fact.YES, defs=(*value.defs, *chosen.defs))
 
 
+def _may_be_handed(flow: FunctionFlow, position: int) -> bool:
+    """May a call hand a graph to the parameter? Not where it is declared as numbers, texts or containers of these."""
+    return not declares_data(flow.info.parameters[position].annotation)
+
+
 def runs_with_grad(flow: FunctionFlow, op: Op) -> bool:
     """Can grad be on at this operation, all known callers considered?"""
     if op.mode is Mode.ENTERED:
@@ -44,7 +52,7 @@ def runs_with_grad(flow: FunctionFlow, op: Op) -> bool:
 def _given(flow: FunctionFlow, position: int, depth: int) -> Iterator[Value]:
     """What the known calls pass for a parameter; a caller that passes on its own parameter is asked in turn."""
     callers = flow.program.callers
-    for site in callers.sites(flow.info).calls:
+    for site in callers.sites(flow.info).calls if _may_be_handed(flow, position) else ():
         bound = callers.bound(flow.info, site.op)
         given = bound[position].value if position < len(bound) and bound[position] is not None else None  # type: ignore[union-attr]
         if given is None:

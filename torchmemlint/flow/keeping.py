@@ -64,10 +64,11 @@ def whole_buffer(value: Value) -> Op | None:
 def _told(flow: FunctionFlow, store: Store) -> Store | None:
     """A value whose graph depends on a parameter, as a known caller makes it."""
     value = store.value
-    if fact(value) is not Fact.MAYBE or value.graph is not Fact.NO or _is_told_at_calls(flow, store):
+    asked = fact(value) is Fact.MAYBE and value.graph is Fact.NO
+    given = handed(flow, value) if asked else None
+    if given is None or _is_told_at_calls(flow, store):
         return None
-    given = handed(flow, value)
-    return Store(store.op, given, store.value_node, store.how, store.nested) if given is not None else None
+    return Store(store.op, given, store.value_node, store.how, store.nested)
 
 
 def _is_told_at_calls(flow: FunctionFlow, store: Store) -> bool:

@@ -10,7 +10,6 @@ import tokenize
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
-from pathlib import Path
 
 from torchmemlint.findings import Location
 
@@ -123,7 +122,8 @@ def decode(raw: bytes, path: str) -> Source:
 def read(path: str) -> Source:
     """Read and decode the file. Raises SourceError, also where it cannot be opened."""
     try:
-        raw = Path(path).read_bytes()
+        with open(path, "rb") as file:  # noqa: PTH123 (half the time of a Path)
+            raw = file.read()
     except OSError as error:
         raise SourceError(f"cannot be read: {error.strerror or error}") from None
     return decode(raw, path)

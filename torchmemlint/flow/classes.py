@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -26,13 +27,13 @@ if TYPE_CHECKING:
 PLAIN_BASES = frozenset({"torch.nn.Module", "torch.nn.modules.module.Module", "object", "abc.ABC"})
 PARAMETERS = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter"})
 TRAINABLE = {"yes": Fact.YES, "no": Fact.NO}
+_BEHIND = rb"(?=[ \t\r\n]*[,)\]:=+*/@%&|^<>-])"  # tells most reads apart at once
 ASSIGNED = rb"\s*(?:,\s*[\w.*()\[\]]{1,80}\s*){0,8}[)\]]?\s*(?::[^\n=]*)?(?:[-+*/@%&|^]|//|\*\*|<<|>>)?=(?!=)"
 """What follows a target of an assignment: further targets (not all of a long list), an annotation, the operator."""
 MODULE_METHODS = frozenset({"parameters", "named_parameters", "eval", "modules", "named_modules"})
-TARGETS = re.compile(rb"(?<![\w.])(\w+)\.(\w+)(?=" + ASSIGNED + rb")")
+TARGETS = re.compile(rb"(?<![\w.])(\w+)\.(\w+)" + _BEHIND + rb"(?=" + ASSIGNED + rb")")
 EMPTIED = re.compile(rb"\.(\w+)\b(?=[^\n]{0,200}\bNone\b)")
 USED_AS_MODULES = re.compile(rb"\b(\w+)\.(\w+)\.(?:" + "|".join(sorted(MODULE_METHODS)).encode() + rb")\(")
-LAYERS = re.compile(rb"(?<![\w.])((?:nn\.)?[A-Z]\w*)\(")
 LASTING = frozenset({Kind.MODULE, Kind.INSTANCE, Kind.OPTIMIZER})
 """What stays what it is in a list or dict while methods come and go."""
 ASSIGNING_METHODS = 6  # methods looked through for the assignment of an attribute
@@ -292,13 +293,14 @@ class Classes:
         """Does it make a Parameter, or call one of torch's layers or the project's modules that have parameters,
         wherever it puts that, and freeze none?"""
         project, header = self.program.project, self.program.project.header(method.path)
-        named = {name.decode() for name in self._matches(LAYERS, method)}
-        if not named or project.may_freeze(method):
+        classes = sorted(word for word in project.seen(method).words if word[:1].isupper())
+        if not classes or project.may_freeze(method):
             return False
-        layers = {name.removeprefix("nn.") for name in named if name.startswith("nn.")}
-        if any(map(_has_parameters, layers)) and project.canonical(header, "nn") == "torch.nn":
+        text = self._text(method)
+        layers = [name for name in classes if _has_parameters(name) and f"nn.{name}(".encode() in text]
+        if layers and project.canonical(header, "nn") == "torch.nn":
             return True
-        return any(self._makes_module(header, name) for name in sorted(named) if not name.startswith("nn."))
+        return any(f"{name}(".encode() in text and self._makes_module(header, name) for name in classes)
 
     def _makes_module(self, header: FileIndex, name: str) -> bool:
         """Does the name stand for a class of the project whose modules have parameters?"""
@@ -373,6 +375,7 @@ def _loaded(op: Op) -> str | None:
     return op.node.attr.value if isinstance(op.node, cst.Attribute) else None
 
 
+@cache
 def _has_parameters(layer: str) -> bool:
     """Has what torch.nn has under that name parameters, or is it one?"""
     fact = knowledge.module_fact(f"torch.nn.{layer}")

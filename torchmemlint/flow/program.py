@@ -335,12 +335,14 @@ class Program:
         """The interpretation of a function; None inside itself (recursion) or where it can't be parsed."""
         signature = self._signature(info, values)
         key = ("flow", self.key(info), signature, *settings)
-        assumed = Assumption(values if signature else (), settings=settings)
-        return self.questions.ask(key, lambda: self._interpreted(info, assumed), None, bulky=True)
+        given = values if signature else ()
+        return self.questions.ask(key, lambda: self._interpreted(info, given, settings), None, bulky=True)
 
-    def _interpreted(self, info: FunctionInfo, assumed: Assumption) -> FunctionFlow | None:
+    def _interpreted(
+        self, info: FunctionInfo, values: Sequence[Value | None], settings: Settings
+    ) -> FunctionFlow | None:
         try:
-            return interpret(self, info, assumed)
+            return interpret(self, info, Assumption(values, settings=settings))
         except (cst.ParserSyntaxError, source.SourceError, TypeError):
             return None
 

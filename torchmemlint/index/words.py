@@ -25,7 +25,7 @@ class Words(Set[str]):
     _text: str
 
     def __init__(self, words: Iterable[str] = ()) -> None:
-        known = sorted({*words})
+        known = sorted(words if isinstance(words, (set, frozenset)) else {*words})
         self._text = "\n".join(["", *known, ""]) if known else ""
 
     @classmethod

@@ -22,10 +22,8 @@ from torchmemlint.flow.lean.twins import Mismatch, twins
 __all__ = ["Lean", "Mismatch", "children", "fields", "parse", "same_code", "twins", "walk"]
 
 HANDLERS = (definitions, expressions, statements)
-# Form feeds, which libcst drops; lines joined behind a colon or semicolon, where rows no longer tell lines apart; and
-# tabs and spaces in one indentation, of which libcst counts the columns in its own way.
-_ODD = re.compile(rb"\f|[:;][ \t]*\\[\r\n]|[\r\n](?: +\t|\t+ )")
-_SUSPECT = (b"\f", b"\\", b"\t")  # one of these is in all of them
+_JOINED = re.compile(rb"[:;][ \t]*\\[\r\n]")  # lines behind a colon or semicolon: rows no longer tell lines apart
+_MIXED = re.compile(rb"[\r\n](?: +\t|\t+ )")  # an indentation of which libcst counts the columns in its own way
 _module = maker(cst.Module, "body")
 
 
@@ -58,9 +56,17 @@ def parse(data: bytes) -> Lean | None:
 
 def rows(data: bytes) -> list[bytes] | None:
     """The lines of a text, without their ends; None where lean trees can't be made of it."""
-    if any(byte in data for byte in _SUSPECT) and _ODD.search(data):
+    if _is_odd(data):
         return None
-    return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+    return (data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in data else data).split(b"\n")
+
+
+def _is_odd(data: bytes) -> bool:
+    """Is in it what the two parsers read differently? (Form feeds, which libcst drops, are.)"""
+    if b"\f" in data:
+        return True
+    joined = (b"\\\n" in data or b"\\\r" in data) and _JOINED.search(data) is not None
+    return joined or b"\t" in data and _MIXED.search(data) is not None
 
 
 def converted(lines: list[bytes], body: Sequence[ast.stmt], *, indented: bool = False) -> Lean | None:

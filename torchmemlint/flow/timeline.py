@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from torchmemlint.flow import lean
+from torchmemlint.flow.lean import NODES
 
 if TYPE_CHECKING:
     from torchmemlint.flow.graph import Op
@@ -44,10 +45,10 @@ def parts(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """The code nodes directly below `node`."""
     for name in _fields(type(node)):
         value = getattr(node, name)
-        if isinstance(value, cst.CSTNode):
+        if NODES[type(value)]:
             yield value
         elif isinstance(value, (list, tuple)):
-            yield from (v for v in value if isinstance(v, cst.CSTNode))
+            yield from (v for v in value if NODES[type(v)])
 
 
 def names_in(node: cst.CSTNode) -> Iterator[str]:

@@ -16,10 +16,10 @@ import libcst as cst
 
 from torchmemlint.flow.lean import definitions, expressions, statements  # the converters fill the table
 from torchmemlint.flow.lean.build import Text, Unconvertible, maker
-from torchmemlint.flow.lean.fields import children, fields, same_code, walk
+from torchmemlint.flow.lean.fields import NODES, children, fields, same_code, walk
 from torchmemlint.flow.lean.twins import Mismatch, twins
 
-__all__ = ["Lean", "Mismatch", "children", "fields", "parse", "same_code", "twins", "walk"]
+__all__ = ["NODES", "Lean", "Mismatch", "children", "fields", "parse", "same_code", "twins", "walk"]
 
 HANDLERS = (definitions, expressions, statements)
 _JOINED = re.compile(rb"[:;][ \t]*\\[\r\n]")  # lines behind a colon or semicolon: rows no longer tell lines apart

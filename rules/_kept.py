@@ -10,11 +10,12 @@ import libcst as cst
 from torchmemlint import knowledge
 from torchmemlint.findings import Place, Severity
 from torchmemlint.fixes import Plan, call_method, combine
+from torchmemlint.flow.buffers import whole_buffer
 from torchmemlint.flow.classes import loads
 from torchmemlint.flow.events import HolderClosed
 from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.graph import Op, Sink, Store, closure, fact, freed, origin, saves_nothing
-from torchmemlint.flow.keeping import needed_elsewhere, replaced, returned_besides, whole_buffer
+from torchmemlint.flow.keeping import needed_elsewhere, replaced, returned_besides
 from torchmemlint.flow.lifetimes import applied_flow
 from torchmemlint.flow.mixing import mixed
 from torchmemlint.flow.patterns import alone

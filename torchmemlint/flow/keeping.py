@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchmemlint import knowledge
+from torchmemlint.flow.buffers import whole_buffer
 from torchmemlint.flow.cycles import carries, cuts
 from torchmemlint.flow.events import HolderClosed
 from torchmemlint.flow.graph import ARITHMETIC, Argument, Op, Sink, Store, closure, fact, freed, puts, sinks
@@ -47,18 +48,6 @@ def _attached(flow: FunctionFlow, stores: Sequence[Store]) -> list[Store]:
     found = [s for s in stores if fact(s.value) is not Fact.NO and s.value.kind is not Kind.HOST]
     found = [s for s in found if not s.value.defs or any(runs_with_grad(flow, op) for op in s.value.defs)]
     return [s for s in found if not is_leaf(flow, s.value)]
-
-
-def whole_buffer(value: Value) -> Op | None:
-    """The loss whose scalar result, this value or what it shares storage with, holds its whole elementwise buffer."""
-    for op in closure((*value.defs, *value.shares), lambda o: o.value.shares):
-        if op.name == "module" and op.callee is not None:
-            module = knowledge.module_fact(op.callee)
-            if module is not None and module.keeps_buffer:
-                return op
-        if op.name.startswith("torch.") and knowledge.saves_whole_buffer(op.name) and op.value.scalar is Fact.YES:
-            return op
-    return None
 
 
 def _told(flow: FunctionFlow, store: Store) -> Store | None:

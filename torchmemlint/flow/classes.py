@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -33,6 +32,7 @@ ASSIGNED = rb"\s*(?:,\s*[\w.*()\[\]]{1,80}\s*){0,8}[)\]]?\s*(?::[^\n=]*)?(?:[-+*
 MODULE_METHODS = frozenset({"parameters", "named_parameters", "eval", "modules", "named_modules"})
 TARGETS = re.compile(rb"(?<![\w.])(\w+)\.(\w+)" + _BEHIND + rb"(?=" + ASSIGNED + rb")")
 EMPTIED = re.compile(rb"\.(\w+)\b(?=[^\n]{0,200}\bNone\b)")
+LAYERS = re.compile(rb"\bnn\.([A-Z]\w*)\(")
 USED_AS_MODULES = re.compile(rb"\b(\w+)\.(\w+)\.(?:" + "|".join(sorted(MODULE_METHODS)).encode() + rb")\(")
 LASTING = frozenset({Kind.MODULE, Kind.INSTANCE, Kind.OPTIMIZER})
 """What stays what it is in a list or dict while methods come and go."""
@@ -290,24 +290,15 @@ class Classes:
         return any(value is not None and value.trainable is Fact.YES for value in made) or self._writes_layers(method)
 
     def _writes_layers(self, method: FunctionInfo) -> bool:
-        """Does it make a Parameter, or call one of torch's layers or the project's modules that have parameters,
-        wherever it puts that, and freeze none?"""
-        project, header = self.program.project, self.program.project.header(method.path)
-        classes = sorted(word for word in project.seen(method).words if word[:1].isupper())
-        if not classes or project.may_freeze(method):
+        """Does it call one of torch's layers that have parameters, wherever it puts it, and freeze none?"""
+        project = self.program.project
+        named = {name.decode() for name in self._matches(LAYERS, method)}
+        layers = {
+            name for name in named if (fact := knowledge.module_fact(f"torch.nn.{name}")) and fact.parameters == "yes"
+        }
+        if not layers or project.may_freeze(method):
             return False
-        text = self._text(method)
-        layers = [name for name in classes if _has_parameters(name) and f"nn.{name}(".encode() in text]
-        if layers and project.canonical(header, "nn") == "torch.nn":
-            return True
-        return any(f"{name}(".encode() in text and self._makes_module(header, name) for name in classes)
-
-    def _makes_module(self, header: FileIndex, name: str) -> bool:
-        """Does the name stand for a class of the project whose modules have parameters?"""
-        made = self.program.global_value(header, name)
-        info = self.program.class_(made.name) if made.kind is Kind.CLASS else None
-        is_module = info is not None and self.program.project.is_module_class(info) is Fact.YES
-        return is_module and info is not None and self.trainable(info) is Fact.YES
+        return project.canonical(project.header(method.path), "nn") == "torch.nn"
 
     @staticmethod
     def _constructed(flow: FunctionFlow) -> Fact:
@@ -373,13 +364,6 @@ def _loaded(op: Op) -> str | None:
     if op.path is not None:
         return op.path.rpartition(".")[2]
     return op.node.attr.value if isinstance(op.node, cst.Attribute) else None
-
-
-@cache
-def _has_parameters(layer: str) -> bool:
-    """Has what torch.nn has under that name parameters, or is it one?"""
-    fact = knowledge.module_fact(f"torch.nn.{layer}")
-    return layer == "Parameter" or fact is not None and fact.parameters == "yes"
 
 
 def _plain_base(base: str) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from torchmemlint.flow.callers import CallSite
 from torchmemlint.flow.graph import Mode, Op, closure, fact
 from torchmemlint.flow.tensors import CONVERSIONS
-from torchmemlint.flow.types import declares_data
+from torchmemlint.flow.types import never_holds_tensors
 from torchmemlint.flow.values import Fact, Kind, Value
 
 if TYPE_CHECKING:
@@ -30,10 +30,11 @@ def entering(flow: FunctionFlow, value: Value, depth: int = 0) -> Fact:
 
 
 def argument(flow: FunctionFlow, position: int, depth: int = 0) -> Fact:
-    """The same for a parameter of the function; MAYBE where no call of it is known, NO where it is declared as data."""
+    """The same for a parameter of the function; MAYBE where no call of it is known, or it is declared as plain data:
+    no caller is asked then, and a declaration is no proof."""
     callers, info = flow.program.callers, flow.info
-    if declares_data(info.parameters[position].annotation):
-        return Fact.NO
+    if never_holds_tensors(info.parameters[position].annotation):
+        return Fact.MAYBE
     facts = set()
     for site in calls(flow):
         bound = callers.bound(info, site.op)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchmemlint.flow.graph import Mode, Op, fact, freed
 from torchmemlint.flow.patterns import key_of
-from torchmemlint.flow.types import declares_data
+from torchmemlint.flow.types import never_holds_tensors
 from torchmemlint.flow.values import Fact, Kind, Value, replace
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def handed(flow: FunctionFlow, value: Value) -> Value | None:
 
 def _may_be_handed(flow: FunctionFlow, position: int) -> bool:
     """May a call hand a graph to the parameter? Not where it is declared as numbers, texts or containers of these."""
-    return not declares_data(flow.info.parameters[position].annotation)
+    return not never_holds_tensors(flow.info.parameters[position].annotation)
 
 
 def runs_with_grad(flow: FunctionFlow, op: Op) -> bool:

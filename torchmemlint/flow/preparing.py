@@ -4,37 +4,48 @@ the circles among questions went through such calls: the method reads attributes
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchmemlint.flow.graph import Argument
 from torchmemlint.flow.units import dotted
-from torchmemlint.flow.values import HOST, Value
+from torchmemlint.flow.values import HOST, Kind, Value
 
 if TYPE_CHECKING:
     from torchmemlint.flow.frame import Frame
     from torchmemlint.flow.program import Program
-    from torchmemlint.index.model import FunctionInfo
+    from torchmemlint.index.model import ClassInfo, FunctionInfo
 
 MODES = frozenset({"set_grad_enabled", "_set_grad_enabled", "__enter__", "enter_context"})
-MOST = 12  # methods that one may run
+BY_NAME = frozenset({"setattr", "__dict__", "__setattr__"})
+MOST = 12  # methods and functions that one may run
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What a method may touch, with all that it may run: attributes that look to be assigned, and all words."""
+
+    assigned: frozenset[str]
+    words: frozenset[str]
 
 
 def prepared(f: Frame, node: cst.Call, info: FunctionInfo, args: Sequence[Argument], receiver: Value | None) -> bool:
     """Is the call one of these? It is then noted, and what the method assigns anew is forgotten."""
     if f.info.name != "__init__" or f.depth or not _alone(f, node) or any(a.value.defs for a in args):
         return False
-    if receiver is None or [op.path for op in receiver.defs if op.name == "param"] != [f.info.parameters[0].name]:
+    own = f.info.parameters[0].name
+    if receiver is None or [op.path for op in receiver.defs if op.name == "param"] != [own]:
         return False
-    assigned = _assigned(f.program, info)
-    if assigned is None:
+    reach = f.program.questions.ask(("prepares", f.program.key(info)), lambda: _found(f.program, info), None)
+    if reach is None or _fills(f, own, reach.words):
         return False
     op = f.op("call", node, HOST, arguments=args, callee=info.id, path=dotted(node.func))
     op.receiver, op.target = receiver, info.path
-    for attribute in assigned:
-        f.state.env.pop(f"{f.info.parameters[0].name}.{attribute}", None)
+    for attribute in reach.assigned:
+        f.state.env.pop(f"{own}.{attribute}", None)
     return True
 
 
@@ -43,28 +54,47 @@ def _alone(f: Frame, node: cst.Call) -> bool:
     return type(f.statement) is cst.Expr and f.statement.value is node
 
 
-def _assigned(program: Program, info: FunctionInfo) -> frozenset[str] | None:
-    """The attributes that the method and those of the object that it may call assign, as their text tells; None where
-    one of them may freeze a module or switch grad mode, or where there are too many to tell."""
-    return program.questions.ask(("prepares", program.key(info)), lambda: _found(program, info), None)
+def _fills(f: Frame, own: str, words: frozenset[str]) -> bool:
+    """May it put something into a list or dict that the object has by now?"""
+    held = (p for p, v in f.state.env.items() if v.kind is Kind.CONTAINER and p.startswith(own + "."))
+    return any(path.split(".")[1] in words for path in held)
 
 
-def _found(program: Program, info: FunctionInfo) -> frozenset[str] | None:
+def _found(program: Program, info: FunctionInfo) -> Reach | None:
+    """None where something that may run freezes a module, switches grad mode or assigns attributes by name, where a
+    subclass has a method of its own, or where there is too much to tell."""
     owner = program.project.owner(info)
     if owner is None or info.is_generator or info.is_async:
         return None
     names = frozenset(m.name for base in program.project.mro(owner) for m in program.project.methods(base))
-    reached, waiting = {info.name}, [info]
-    assigned: set[str] = set()
+    own = frozenset(name for heir in program.project.subclasses(owner) for name in heir.methods)
+    reached, waiting = {program.key(info)}, [info]
+    assigned, words = set[str](), set[str]()
     while waiting:
         method = program.project.seen(waiting.pop())
-        if not method.parameters or not MODES.isdisjoint(method.words) or program.project.may_freeze(method):
+        if method.owner is not None and method.name in own or not (MODES | BY_NAME).isdisjoint(method.words):
             return None
-        assigned |= program.classes.targets(method)
-        for name in sorted((method.words & names) - reached):
-            reached.add(name)
-            other = program.project.method(owner, name)
-            waiting += [other] if other is not None else []
+        if program.project.may_freeze(method):
+            return None
+        assigned |= program.classes.targets(method) if method.parameters else frozenset()
+        words |= method.words.spread()
+        for other in _runs(program, owner, names, method):
+            if program.key(other) not in reached:
+                reached.add(program.key(other))
+                waiting.append(other)
         if len(reached) > MOST:
             return None
-    return frozenset(assigned)
+    return Reach(frozenset(assigned), frozenset(words))
+
+
+def _runs(program: Program, owner: ClassInfo, names: frozenset[str], method: FunctionInfo) -> Iterator[FunctionInfo]:
+    """The methods of the object and the functions of the project that a method names."""
+    for name in sorted(method.words & names):
+        found = program.project.method(owner, name)
+        if found is not None:
+            yield found
+    header = program.project.header(method.path)
+    for name in sorted(method.words & (header.globals | header.imports.keys())):
+        function = program.function(program.global_value(header, name).name)
+        if function is not None:
+            yield function

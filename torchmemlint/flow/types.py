@@ -25,7 +25,7 @@ DATA = (
     | CONTAINERS
     | frozenset("Optional Union Literal torch.device torch.dtype torch.Size os.PathLike".split())
 )
-TEXTS = re.compile(r"\"[^\"]*\"|'[^']*'")
+LITERAL = re.compile(r"\bLiteral\[[^\[\]]*\]")
 NAMES = re.compile(r"([A-Za-z_][\w.]*)(\[?)")
 ROLES = {"optimizer": Kind.OPTIMIZER, "scaler": Kind.SCALER, "loader": Kind.LOADER, "scheduler": Kind.OPTIMIZER}
 
@@ -81,8 +81,14 @@ def _named(program: Program, index: FileIndex, text: str) -> Value:
 
 def declares_data(text: str | None) -> bool:
     """Does an annotation name nothing but numbers, texts, devices and containers that are said to hold these?"""
-    names = [(name.removeprefix("typing."), opened) for name, opened in NAMES.findall(TEXTS.sub("", text or ""))]
+    spelled = LITERAL.sub("Literal", text or "").replace('"', "").replace("'", "")
+    names = [(name.removeprefix("typing."), opened) for name, opened in NAMES.findall(spelled)]
     return bool(names) and all(name in DATA and (opened or name not in CONTAINERS) for name, opened in names)
+
+
+def never_holds_tensors(text: str | None) -> bool:
+    """The same without `float`: losses are handed to parameters that are declared so, and Python does not mind."""
+    return declares_data(text) and re.search(r"\b(?:float|complex)\b", text or "") is None
 
 
 def is_property(method: FunctionInfo) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -381,3 +382,12 @@ def test_what_a_library_call_leaves_does_not_grow() -> None:
 
     first = left()
     assert left() < first + 2_000
+
+
+def test_a_limit_of_time_leaves_a_thread_as_it_was() -> None:
+    """Under a profiler CPython 3.11 never goes on where an exception was taken back that had not been sent."""
+    program = (
+        "import cProfile\nfrom torchmemlint.files import _thread_limit\nwith _thread_limit(60):\n    pass\n"
+        "cProfile.run('for number in range(9): str(number)')\n"
+    )
+    subprocess.run([sys.executable, "-c", program], timeout=60, check=True, capture_output=True)

@@ -213,11 +213,13 @@ def _time_limit(seconds: float) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _thread_limit(seconds: float) -> Iterator[None]:
-    thread, lock, inside = threading.get_ident(), threading.Lock(), True
+    thread, lock, inside, pending = threading.get_ident(), threading.Lock(), True, False
 
     def stop() -> None:
+        nonlocal pending
         with lock:
             if inside:
+                pending = True
                 _raise_in(thread, TimeUp)
 
     timer = threading.Timer(seconds, stop)
@@ -225,10 +227,14 @@ def _thread_limit(seconds: float) -> Iterator[None]:
     timer.start()
     try:
         yield
+    except TimeUp:
+        pending = False
+        raise
     finally:
         with lock:
             inside = False
-            _raise_in(thread, None)  # one that was too late is taken back
+            if pending:  # one that was too late; to take back what is not there leaves CPython 3.11 looking for it
+                _raise_in(thread, None)
         timer.cancel()
 
 

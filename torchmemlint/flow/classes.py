@@ -32,7 +32,6 @@ ASSIGNED = rb"\s*(?:,\s*[\w.*()\[\]]{1,80}\s*){0,8}[)\]]?\s*(?::[^\n=]*)?(?:[-+*
 MODULE_METHODS = frozenset({"parameters", "named_parameters", "eval", "modules", "named_modules"})
 TARGETS = re.compile(rb"(?<![\w.])(\w+)\.(\w+)" + _BEHIND + rb"(?=" + ASSIGNED + rb")")
 EMPTIED = re.compile(rb"\.(\w+)\b(?=[^\n]{0,200}\bNone\b)")
-LAYERS = re.compile(rb"\bnn\.([A-Z]\w*)\(")
 USED_AS_MODULES = re.compile(rb"\b(\w+)\.(\w+)\.(?:" + "|".join(sorted(MODULE_METHODS)).encode() + rb")\(")
 LASTING = frozenset({Kind.MODULE, Kind.INSTANCE, Kind.OPTIMIZER})
 """What stays what it is in a list or dict while methods come and go."""
@@ -285,20 +284,9 @@ class Classes:
         return HOST if value.kind is Kind.HOST else None
 
     def _makes_parameters(self, method: FunctionInfo) -> bool:
-        """Do the index and the text alone tell that a constructor makes a module with parameters?"""
+        """Does the index alone tell that a constructor makes a module with parameters?"""
         made = (self._made(method, name) for name in method.made)
-        return any(value is not None and value.trainable is Fact.YES for value in made) or self._writes_layers(method)
-
-    def _writes_layers(self, method: FunctionInfo) -> bool:
-        """Does it call one of torch's layers that have parameters, wherever it puts it, and freeze none?"""
-        project = self.program.project
-        named = {name.decode() for name in self._matches(LAYERS, method)}
-        layers = {
-            name for name in named if (fact := knowledge.module_fact(f"torch.nn.{name}")) and fact.parameters == "yes"
-        }
-        if not layers or project.may_freeze(method):
-            return False
-        return project.canonical(project.header(method.path), "nn") == "torch.nn"
+        return any(value is not None and value.trainable is Fact.YES for value in made)
 
     @staticmethod
     def _constructed(flow: FunctionFlow) -> Fact:

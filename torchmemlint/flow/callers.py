@@ -172,7 +172,19 @@ class Callers:
             facts.add(self._mode(site))
             if Fact.YES in facts:
                 return Fact.YES  # those that ask their own callers come last, and need not be asked
-        return Fact.NO if facts == {Fact.NO} else Fact.MAYBE
+        return Fact.NO if facts == {Fact.NO} or not facts and self._named_without_grad(info) else Fact.MAYBE
+
+    def _named_without_grad(self, info: FunctionInfo) -> bool:
+        """Is a method of that name, which no other class has, called with grad off on an object that was handed in? The
+        file that does so need not import the class."""
+        named = self.program.project.mentions(info.name, info.path) if info.owner and self._is_sole(info) else []
+        flows = (self.program.flow(other) for other in named) if len(named) <= CANDIDATES else ()
+        calls = ((flow, op) for flow in flows if flow is not None for op in flow.named("?call"))
+        return any(
+            op.mode is Mode.OFF or op.mode is Mode.ENTERED and self.entered(flow.info) is Fact.NO
+            for flow, op in calls
+            if op.callee == f"?.{info.name}"
+        )
 
     def _mode(self, site: CallSite) -> Fact:
         if site.op.mode is Mode.OFF:

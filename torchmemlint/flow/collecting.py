@@ -19,7 +19,7 @@ from torchmemlint.flow.growth import comes_round, joins_parameters
 from torchmemlint.flow.handed import runs_with_grad
 from torchmemlint.flow.keeping import holder_kind, outlives
 from torchmemlint.flow.lifetimes import applied_flow, callee_forwards
-from torchmemlint.flow.patterns import number
+from torchmemlint.flow.patterns import number, takes_last, told_by_text
 from torchmemlint.flow.scalars import called_loss
 from torchmemlint.flow.values import INTEGRAL, Fact, Kind, Value, known_members
 from torchmemlint.flow.weights import ALONG, REDUCING, ROWWISE, takes_column
@@ -74,7 +74,7 @@ def collected(flow: FunctionFlow, holder: Op) -> Iterator[Collected]:
         if store.how not in COLLECTING or not lasting or written_out(flow, holder, store.op):
             continue
         around = store.op.loops[: len(holder.loops) + 1]
-        surely = stays(flow, store.value, around)
+        surely = stays(flow, store.value, around, holder=holder)
         end = _end(flow, holder) if surely else End.ASKED if _computed(store) and _asked(flow, holder) else None
         if end is not None:
             name = holder.path or store.op.path or _name(holder)
@@ -130,16 +130,19 @@ def accelerated(flow: FunctionFlow) -> bool:
     return flow.program.project.names_any(flow.unit.index, ACCELERATORS) or per_batch(flow)
 
 
-def stays(flow: FunctionFlow, value: Value, loops: tuple[int, ...] = (), depth: int = NESTING) -> bool:
+def stays(
+    flow: FunctionFlow, value: Value, loops: tuple[int, ...] = (), depth: int = NESTING, holder: Op | None = None
+) -> bool:
     """Is the value a result of a forward inside these loops, at full size, without a graph, not known to be on the CPU,
-    or a tuple or dict of which a member is?"""
+    or a tuple or dict of which a member is? What is read back from `holder`, to be joined, is there already."""
     if value.kind is Kind.CONTAINER and depth and _holds(flow, value, loops, depth - 1):
         return True
     if value.kind in (Kind.HOST, Kind.MODULE, Kind.OPTIMIZER, Kind.FUNCTION):
         return False
     if small(value) or value.device == "cpu" or any(map(reduces, value.defs)):
         return False
-    made = any(_inside(op, loops) and _forwards(flow, op) for op in closure(value.defs, through))
+    makers = closure(value.defs, lambda op: () if holder in op.inputs else through(op))
+    made = any(_inside(op, loops) and _forwards(flow, op) for op in makers)
     return made and _without_graph(flow, value)
 
 
@@ -167,7 +170,7 @@ def _forwards(flow: FunctionFlow, op: Op) -> bool:
     """A forward without a graph behind its result: a module's own, whether grad is off or the result is detached, or a
     function of the project that runs one for a tensor; gradients."""
     if op.name in OUTPUTS:
-        return True
+        return not told_by_text(op)
     if op.name == "call" and (op.receiver is None or op.receiver.kind is not Kind.MODULE):
         without = op.mode is Mode.OFF or fact(op.value) is Fact.NO
         return without and op.value.kind is Kind.TENSOR and _returns_output(flow, op)
@@ -325,14 +328,14 @@ def _reading(holder: Op) -> list[Op]:
 def _asked(flow: FunctionFlow, holder: Op) -> bool:
     """Does nothing read the collection when the function is called with its defaults, which fill it all the same?"""
     readers = _reading(holder)
-    if not readers or all(map(_takes_last, readers)):
+    if not readers or all(map(takes_last, readers)):
         return False
     return by_default(flow, readers) is not None and by_default(flow, [store.op for store in holder.stores]) is None
 
 
 def _end(flow: FunctionFlow, holder: Op) -> End:
     readers = _reading(holder)
-    if readers and all(map(_takes_last, readers)):
+    if readers and all(map(takes_last, readers)):
         return End.LAST
     if _asked(flow, holder):
         return End.ASKED
@@ -354,7 +357,7 @@ def _end_on_object(flow: FunctionFlow, path: str, file: str) -> End:
         readers += found
         if found:
             ends.add(becomes(inner, found, 3))
-    if readers and all(map(_takes_last, readers)):
+    if readers and all(map(takes_last, readers)):
         return End.LAST
     return ends.pop() if len(ends) == 1 else End.UNKNOWN
 
@@ -389,10 +392,3 @@ def _over(op: Op) -> bool:
     if op.name == "argument" and op.sunk - OVER:
         return False  # the function that is called does more with them
     return bool(op.sunk & OVER) or op.name == "?call" and (op.callee or "").rpartition(".")[2] in SIZES
-
-
-def _takes_last(op: Op) -> bool:
-    node = op.node
-    if not isinstance(node, cst.Subscript) or len(node.slice) != 1 or not isinstance(node.slice[0].slice, cst.Index):
-        return False
-    return op.unit.text(node.slice[0].slice.value).replace(" ", "") == "-1"

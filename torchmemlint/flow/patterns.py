@@ -294,3 +294,17 @@ def argument_of(op: Op) -> tuple[Value, cst.BaseExpression | None] | None:
     if op.name == "module":
         return (op.arguments[0].value, op.arguments[0].node) if len(op.arguments) == 1 else None
     return (op.receiver, op.receiver_node) if op.receiver is not None else None
+
+
+def takes_last(op: Op) -> bool:
+    """Is it `x[-1]`?"""
+    node = op.node
+    if not isinstance(node, cst.Subscript) or len(node.slice) != 1 or not isinstance(node.slice[0].slice, cst.Index):
+        return False
+    return number(node.slice[0].slice.value) == -1
+
+
+def told_by_text(op: Op) -> bool:
+    """Is a module of unknown class told by a text what to do (`model(x, mode="generate")`)? It may give anything."""
+    unknown = op.receiver is not None and op.receiver.name is None
+    return op.name == "module" and unknown and any(text_of(a.node) is not None for a in op.arguments)

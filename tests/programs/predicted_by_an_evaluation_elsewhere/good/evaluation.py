@@ -1,0 +1,10 @@
+import torch
+
+
+def evaluate(predictor, batches):
+    found = []
+    with torch.no_grad():
+        for batch in batches:
+            labels, _ = predictor.predict(batch)
+            found.append(labels.item())
+    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from torchmemlint import knowledge
@@ -12,11 +12,12 @@ from torchmemlint.borrowed import Borrowed
 from torchmemlint.cache.grounds import Grounds, Ledger
 from torchmemlint.findings import Diagnostic, Finding, Fix, Location, Place, Related, Severity
 from torchmemlint.fixes import resolve
-from torchmemlint.flow.closing import ALL, events
+from torchmemlint.flow.closing import events
 from torchmemlint.flow.events import Event, OpClosed
 from torchmemlint.flow.program import Program
 from torchmemlint.index.marks import RUNS_MODULES
 from torchmemlint.registry import Rule
+from torchmemlint.roomy import roomy
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
@@ -26,6 +27,27 @@ if TYPE_CHECKING:
 
 FRAMES = 12_000  # of Python's stack: expressions within expressions, times functions that wait for each other
 Subscription = tuple[Rule, str]
+
+
+class Listeners:
+    """Which methods of some rules hear which events."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self.by_event: dict[type[Event], list[Subscription]] = {}
+        self.by_operation: dict[str, list[Subscription]] = {}
+        for rule in rules:
+            for event, names, attribute in rule.subscriptions():
+                if event is OpClosed and names:
+                    for name in names:
+                        self.by_operation.setdefault(name, []).append((rule, attribute))
+                else:
+                    self.by_event.setdefault(event, []).append((rule, attribute))
+
+    def of(self, event: Event) -> Sequence[Subscription]:
+        """Those of one event."""
+        if isinstance(event, OpClosed):
+            return self.by_operation[event.op.name]
+        return self.by_event.get(type(event), ())
 
 
 _frames = Borrowed(sys.getrecursionlimit, sys.setrecursionlimit, lambda limit: max(limit, FRAMES))
@@ -54,20 +76,12 @@ class Checker:
             for word in rule.triggers() | ({RUNS_MODULES} if rule.modules else frozenset()):
                 self._by_word.setdefault(word, []).append(rule)
         self._words = frozenset(self._by_word)
-        self._by_event: dict[type[Event], list[Subscription]] = {}
-        self._by_operation: dict[str, list[Subscription]] = {}
-        for rule in rules:
-            for event, names, attribute in rule.subscriptions():
-                if event is OpClosed and names:
-                    for name in names:
-                        self._by_operation.setdefault(name, []).append((rule, attribute))
-                else:
-                    self._by_event.setdefault(event, []).append((rule, attribute))
+        self._listeners: dict[frozenset[str] | None, Listeners] = {}
 
     def diagnostics(self, path: str) -> list[Diagnostic]:
         """All findings in a file, before suppression; a crash in a rule or function is one of them (TML999)."""
         with _frames.taken(), self.program.questions.about(("file", path)):
-            found = self._diagnostics(path)
+            found = roomy(lambda: self._diagnostics(path))
             for other in {related.filename for each in found for related in each.related} - {path}:
                 self.program.project.whole(other)  # places in it are reported
             return found
@@ -129,24 +143,20 @@ class Checker:
 
     def findings(self, flow: FunctionFlow, active: frozenset[str] | None = None) -> Iterator[Finding | Diagnostic]:
         """Deliver a function's events to the active rules; to all where none are named."""
-        for event in events(flow, ALL if active is None else self._wanted(active)):
-            for rule, attribute in self._subscribed(event):
-                if active is not None and rule.code not in active:
-                    continue
+        listeners = self._listening(active)
+        for event in events(flow, listeners.by_event, listeners.by_operation):
+            for rule, attribute in listeners.of(event):
                 try:
                     yield from getattr(rule, attribute)(event)
                 except Exception:
                     yield crash(flow.info, rule.code, traceback.format_exc())
 
-    def _wanted(self, active: frozenset[str]) -> set[type[Event]]:
-        """The types of events that some active rule subscribes to."""
-        wanted = {kind for kind, found in self._by_event.items() if any(rule.code in active for rule, _ in found)}
-        return wanted | {OpClosed}
-
-    def _subscribed(self, event: Event) -> list[Subscription]:
-        if isinstance(event, OpClosed):
-            return self._by_operation.get(event.op.name, [])
-        return self._by_event.get(type(event), [])
+    def _listening(self, active: frozenset[str] | None) -> Listeners:
+        """Those of the active rules. (Many functions have the same ones.)"""
+        if active not in self._listeners:
+            chosen = (rule for rule in self.rules if active is None or rule.code in active)
+            self._listeners[active] = Listeners(chosen)
+        return self._listeners[active]
 
 
 def _of_another_framework(index: FileIndex) -> bool:

@@ -66,13 +66,15 @@ class Rule:
     """The roles of functions it looks at: "module" (a file's top level), "init", "forward", "function"."""
 
     @classmethod
-    def subscriptions(cls) -> Iterator[tuple[type[Event], tuple[str, ...], str]]:
+    @cache
+    def subscriptions(cls) -> tuple[tuple[type[Event], tuple[str, ...], str], ...]:
         """(event, operation names, method name) for each subscribed method."""
-        for attribute in sorted(dir(cls)):
-            if attribute == "subscriptions":
-                continue
-            for event, names in getattr(getattr(cls, attribute), "subscriptions", ()):
-                yield event, names, attribute
+        methods = ((name, getattr(cls, name)) for name in sorted(dir(cls)) if name != "subscriptions")
+        return tuple(
+            (event, names, attribute)
+            for attribute, method in methods
+            for event, names in getattr(method, "subscriptions", ())
+        )
 
     @classmethod
     @cache
@@ -92,13 +94,14 @@ class Rule:
     def matters(cls, info: FunctionInfo, file: FileIndex, words: frozenset[str], hints: bool = True) -> bool:
         """Can the rule find something in this function? Decided by its words and pseudo-words alone, before anything
         is parsed; `hints`: is a hint worth it?"""
-        return (
-            (not words.isdisjoint(cls.triggers()) or cls._may_call(words, file))
-            and ("forward" if AIDS in words else role(info)) in cls.roles
-            and not any(words.isdisjoint(group) for group in cls.needs)
-            and (hints or not any(words.isdisjoint(group) for group in cls.loud))
-            and not (cls.file_words and file.words.isdisjoint(cls.file_words))
-        )
+        for group in cls.needs if hints else (*cls.needs, *cls.loud):
+            if words.isdisjoint(group):
+                return False
+        if words.isdisjoint(cls.triggers()) and not cls._may_call(words, file):
+            return False
+        if cls.roles is not ROLES and ("forward" if AIDS in words else role(info)) not in cls.roles:
+            return False
+        return not cls.file_words or not file.words.isdisjoint(cls.file_words)
 
     @classmethod
     def decides_itself(cls) -> bool:

@@ -11,31 +11,34 @@ from torchmemlint.flow.events import Event, ForwardClosed, FunctionClosed, GradC
 from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.graph import Mode, Op, Sink, closure, fact, sinks
 from torchmemlint.flow.handed import runs_with_grad
-from torchmemlint.flow.keeping import kept
+from torchmemlint.flow.keeping import kept, may_keep
 from torchmemlint.flow.lifetimes import applied_flow
 from torchmemlint.flow.patterns import alone
 from torchmemlint.flow.returning import borrowed
 from torchmemlint.flow.threads import unguarded
 from torchmemlint.flow.unrecorded import turned_into_numpy
-from torchmemlint.flow.values import Fact, Kind
+from torchmemlint.flow.values import Fact, Kind, Value
 from torchmemlint.registry import RUNS, role
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
 
 
-ALL = frozenset({OpClosed, HolderClosed, ForwardClosed, GradContextMisused, FunctionClosed})
+ALL = frozenset({HolderClosed, ForwardClosed, GradContextMisused, FunctionClosed})
 
 
-def events(flow: FunctionFlow, wanted: Collection[type[Event]] = ALL) -> Iterator[Event]:
-    """The wanted events of a function, in the order of its operations."""
+def events(
+    flow: FunctionFlow, wanted: Collection[type[Event]] = ALL, operations: Collection[str] = ()
+) -> Iterator[Event]:
+    """The wanted events of a function, in the order of its operations; of those the ones with a wanted name."""
     forwards: list[ForwardClosed] = []
     # inside a forward, whether a graph is wanted is its caller's affair
     runs = role(flow.info) in RUNS and (ForwardClosed in wanted or FunctionClosed in wanted)
+    keeps = HolderClosed in wanted
     for op in flow.ops:
-        if OpClosed in wanted:
+        if op.name in operations:
             yield OpClosed(flow, op)
-        if HolderClosed in wanted:
+        if keeps and may_keep(op):
             yield from kept(flow, op)
         if runs and op.name in ("module", "call"):
             forwards += _forward(flow, op)
@@ -94,10 +97,14 @@ def _frozen(flow: FunctionFlow) -> bool:
 
 def _frozen_at(flow: FunctionFlow, call: Op) -> bool:
     given = call.receiver
-    made = flow.program.class_(given.name) if given is not None else None
-    bare = made is not None and flow.program.classes.trainable(made) is Fact.NO  # as far as is seen: nothing to freeze
-    known = given is not None and given.trainable is Fact.NO and not bare
+    known = given is not None and given.trainable is Fact.NO and not _is_bare(flow, given)
     return known or call.receiver_node is not None and dotted(call.receiver_node) in flow.frame.frozen
+
+
+def _is_bare(flow: FunctionFlow, module: Value) -> bool:
+    """Has the module's class no parameters, as far as is seen, so that there is nothing to freeze?"""
+    made = flow.program.class_(module.name)
+    return made is not None and flow.program.classes.trainable(made) is Fact.NO
 
 
 def _modules_of(flow: FunctionFlow, call: Op) -> list[str]:

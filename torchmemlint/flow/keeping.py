@@ -29,6 +29,11 @@ LOCAL = frozenset(
 )
 
 
+def may_keep(op: Op) -> bool:
+    """Can something be kept by, or at, the operation?"""
+    return bool(op.stores or op.kept or op.loops or op.callee == "sum" or op.name == "torch.setitem")
+
+
 def kept(flow: FunctionFlow, op: Op) -> Iterator[HolderClosed]:
     """The events of what is kept by, or at, one operation."""
     if op.stores:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -27,10 +29,10 @@ PLAIN_BASES = frozenset({"torch.nn.Module", "torch.nn.modules.module.Module", "o
 PARAMETERS = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter"})
 TRAINABLE = {"yes": Fact.YES, "no": Fact.NO}
 _BEHIND = rb"(?=[ \t\r\n]*[,)\]:=+*/@%&|^<>-])"  # tells most reads apart at once
-ASSIGNED = rb"\s*(?:,\s*[\w.*()\[\]]{1,80}\s*){0,8}[)\]]?\s*(?::[^\n=]*)?(?:[-+*/@%&|^]|//|\*\*|<<|>>)?=(?!=)"
+_ASSIGNED = rb"\s*(?:,\s*[\w.*()\[\]]{1,80}\s*){0,8}[)\]]?\s*(?::[^\n=]*)?(?:[-+*/@%&|^]|//|\*\*|<<|>>)?=(?!=)"
 """What follows a target of an assignment: further targets (not all of a long list), an annotation, the operator."""
 MODULE_METHODS = frozenset({"parameters", "named_parameters", "eval", "modules", "named_modules"})
-TARGETS = re.compile(rb"(?<![\w.])(\w+)\.(\w+)" + _BEHIND + rb"(?=" + ASSIGNED + rb")")
+WORDS = re.compile(rb"[^\W\d]\w*")
 EMPTIED = re.compile(rb"\.(\w+)\b(?=[^\n]{0,200}\bNone\b)")
 USED_AS_MODULES = re.compile(rb"\b(\w+)\.(\w+)\.(?:" + "|".join(sorted(MODULE_METHODS)).encode() + rb")\(")
 LASTING = frozenset({Kind.MODULE, Kind.INSTANCE, Kind.OPTIMIZER})
@@ -143,12 +145,19 @@ class Classes:
         """Does a line look like an assignment to that attribute of the object? Saves parsing, decides nothing."""
         if not method.parameters or not name.isascii():
             return bool(method.parameters)
-        return (method.parameters[0].name.encode(), name.encode()) in self._matches(TARGETS, method)
+        return name.encode() in self._matches(_targets_of(method.parameters[0].name), method)
 
     def targets(self, method: FunctionInfo) -> frozenset[str]:
         """The attributes of its object that a method's lines look to assign."""
-        own = method.parameters[0].name.encode()
-        return frozenset(name.decode() for owner, name in self._matches(TARGETS, method) if owner == own)
+        return frozenset(name.decode() for name in self._matches(_targets_of(method.parameters[0].name), method))
+
+    def read(self, method: FunctionInfo) -> frozenset[str]:
+        """The words of a method but the attributes of its object that its lines do nothing to but to assign them."""
+        text = self._text(method)
+        found = Counter(WORDS.findall(text))
+        if method.parameters:
+            found.subtract(_targets_of(method.parameters[0].name).findall(text))
+        return frozenset(word.decode() for word, count in found.items() if count > 0)
 
     def _assigns_none(self, method: FunctionInfo, name: str) -> bool:
         """Does a line look like `self.name = … None`?"""
@@ -253,7 +262,8 @@ class Classes:
         facts = [Fact.NO if _plain_base(base) else Fact.YES for base in self.program.project.external_bases(info)]
         for owner in self.program.project.mro(info):
             method = self.program.project.at(owner.path, owner.methods.get("__init__"))
-            if method is not None and self._makes_parameters(method):
+            known = Fact.YES in facts and method is not None and not self.program.project.may_freeze(method)
+            if known or method is not None and self._makes_parameters(method):
                 facts.append(Fact.YES)
                 continue
             flow = self.program.flow(method) if method is not None else None
@@ -321,6 +331,12 @@ class Classes:
         if value is not None and isinstance(value.elements, dict) and body and self.program.project.may_freeze(body):
             value = mapped(value, _perhaps_frozen)
         return self._outside(value) if value is not None else UNKNOWN
+
+
+@lru_cache(maxsize=64)
+def _targets_of(own: str) -> re.Pattern[bytes]:
+    """What looks like an assignment to an attribute of the variable: methods call their object by few names."""
+    return re.compile(rb"(?<![\w.])" + re.escape(own.encode()) + rb"\.(\w+)" + _BEHIND + rb"(?=" + _ASSIGNED + rb")")
 
 
 def _proofs(flow: FunctionFlow, path: str, value: Value) -> set[Kind]:

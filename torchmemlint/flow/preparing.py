@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchmemlint.flow.graph import Argument
+from torchmemlint.flow.types import declares_data
 from torchmemlint.flow.units import dotted
 from torchmemlint.flow.values import HOST, Kind, Value
 
@@ -26,10 +27,11 @@ MOST = 12  # methods and functions that one may run
 
 @dataclass(frozen=True)
 class Reach:
-    """What a method may touch, with all that it may run: attributes that look to be assigned, and all words."""
+    """What a method may touch, with all that it may run: attributes that look to be assigned, and all words but those
+    that are attributes that are assigned and nothing else."""
 
     assigned: frozenset[str]
-    words: frozenset[str]
+    read: frozenset[str]
 
 
 def prepared(f: Frame, node: cst.Call, info: FunctionInfo, args: Sequence[Argument], receiver: Value | None) -> bool:
@@ -40,7 +42,7 @@ def prepared(f: Frame, node: cst.Call, info: FunctionInfo, args: Sequence[Argume
     if receiver is None or [op.path for op in receiver.defs if op.name == "param"] != [own]:
         return False
     reach = f.program.questions.ask(("prepares", f.program.key(info)), lambda: _found(f.program, info), None)
-    if reach is None or _fills(f, own, reach.words):
+    if reach is None or _fills(f, own, reach.read):
         return False
     op = f.op("call", node, HOST, arguments=args, callee=info.id, path=dotted(node.func))
     op.receiver, op.target = receiver, info.path
@@ -54,10 +56,14 @@ def _alone(f: Frame, node: cst.Call) -> bool:
     return type(f.statement) is cst.Expr and f.statement.value is node
 
 
-def _fills(f: Frame, own: str, words: frozenset[str]) -> bool:
-    """May it put something into a list or dict that the object has by now?"""
-    held = (p for p, v in f.state.env.items() if v.kind is Kind.CONTAINER and p.startswith(own + "."))
-    return any(path.split(".")[1] in words for path in held)
+def _fills(f: Frame, own: str, read: frozenset[str]) -> bool:
+    """May it put something into a list or dict that the object has by now? (Not into what is declared to hold data.)"""
+    held = [(p, v) for p, v in f.state.env.items() if v.kind is Kind.CONTAINER and p.startswith(own + ".")]
+    data = {p.name for p in f.info.parameters if declares_data(p.annotation)} if held else ()
+    return any(
+        (name in read or not name.isascii()) and not all(op.name == "param" and op.path in data for op in value.defs)
+        for name, value in ((path.split(".")[1], value) for path, value in held)
+    )
 
 
 def _found(program: Program, info: FunctionInfo) -> Reach | None:
@@ -69,7 +75,7 @@ def _found(program: Program, info: FunctionInfo) -> Reach | None:
     names = frozenset(m.name for base in program.project.mro(owner) for m in program.project.methods(base))
     own = frozenset(name for heir in program.project.subclasses(owner) for name in heir.methods)
     reached, waiting = {program.key(info)}, [info]
-    assigned, words = set[str](), set[str]()
+    assigned, read = set[str](), set[str]()
     while waiting:
         method = program.project.seen(waiting.pop())
         if method.owner is not None and method.name in own or not (MODES | BY_NAME).isdisjoint(method.words):
@@ -77,14 +83,14 @@ def _found(program: Program, info: FunctionInfo) -> Reach | None:
         if program.project.may_freeze(method):
             return None
         assigned |= program.classes.targets(method) if method.parameters else frozenset()
-        words |= method.words.spread()
+        read |= program.classes.read(method)
         for other in _runs(program, owner, names, method):
             if program.key(other) not in reached:
                 reached.add(program.key(other))
                 waiting.append(other)
         if len(reached) > MOST:
             return None
-    return Reach(frozenset(assigned), frozenset(words))
+    return Reach(frozenset(assigned), frozenset(read))
 
 
 def _runs(program: Program, owner: ClassInfo, names: frozenset[str], method: FunctionInfo) -> Iterator[FunctionInfo]:

@@ -82,18 +82,27 @@ def _spellings(full: str) -> Iterator[str]:
         number += 1
 
 
-def imported(importer: str, target: str, roots: Sequence[str] = ()) -> Iterator[str]:
+def imported(importer: str, target: str, roots: Sequence[str] = ()) -> Sequence[str]:
     """Absolute paths of the files that importing `target` (dotted, absolute) in the file `importer` runs, if any.
 
     `target` may name something in a module: `pkg.mod.Thing` leads to pkg/__init__.py and pkg/mod.py. It is looked for
     from the file's package and project, its own folder, and `roots`, the folders that are checked."""
+    return _imported(_folder_of(importer), target, tuple(roots))
+
+
+@lru_cache(maxsize=65536)
+def _folder_of(file: str) -> str:
+    return os.path.dirname(os.path.abspath(file))
+
+
+@lru_cache(maxsize=16384)
+def _imported(folder: str, target: str, roots: tuple[str, ...]) -> tuple[str, ...]:
     parts = target.split(".")
-    for base in (*_bases(os.path.dirname(os.path.abspath(importer))), *roots):
-        if _holds(base, parts[0]):
-            found = list(_below(base, parts))
-            if found:
-                yield from found
-                return
+    for base in (*_bases(folder), *roots):
+        found = tuple(_below(base, parts)) if _holds(base, parts[0]) else ()
+        if found:
+            return found
+    return ()
 
 
 @lru_cache(maxsize=65536)
@@ -129,7 +138,7 @@ def _below(base: str, parts: Sequence[str]) -> Iterator[str]:
 def forget() -> None:
     """Forget what the file system looked like; called at the start of each run."""
     looked.clear()
-    for cached in (package_root, project_root, _holds, _bases, _module_file):
+    for cached in (package_root, project_root, _holds, _folder_of, _imported, _bases, _module_file):
         cached.cache_clear()
 
 

@@ -167,7 +167,7 @@ def _unpack(f: Frame, target: cst.Tuple | cst.List, value: Value, node: cst.Base
 
 def _shown(target: cst.Tuple | cst.List, node: cst.BaseExpression | None, position: int) -> cst.BaseExpression | None:
     """The expression of one member, where the unpacked value is written as a tuple of as many."""
-    if not isinstance(node, (cst.Tuple, cst.List)) or len(node.elements) != len(target.elements):
+    if type(node) is not cst.Tuple and type(node) is not cst.List or len(node.elements) != len(target.elements):
         return None
     starred = any(type(e) is cst.StarredElement for e in (*node.elements, *target.elements))
     return None if starred else node.elements[position].value

@@ -21,8 +21,11 @@ METADATA = frozenset(
     "shape ndim dtype device layout is_cuda is_cpu is_leaf is_sparse requires_grad grad_fn names nbytes".split()
 )
 DETACHED = frozenset({"data", "grad"})
+OF_TENSORS = METADATA | DETACHED | {"mT", "mH"}
 SOME_NUMBER = replace(HOST, const=0.5)
 SHUFFLED = frozenset({"T", "mT", "H", "mH"})
+OF_OBJECTS = frozenset({cst.Is, cst.IsNot, cst.In, cst.NotIn})
+"""Comparisons that give a bool, whatever is compared."""
 
 
 def _name(f: Frame, node: cst.Name) -> Value:
@@ -44,7 +47,7 @@ def attribute_of(f: Frame, node: cst.Attribute, base: Value, path: str | None) -
     name = node.attr.value
     if base.kind is Kind.EXTERNAL:
         return f.program.member(f.unit.index, base.name or "", name)
-    if base.kind is Kind.TENSOR or (base.kind is Kind.UNKNOWN and name in METADATA | DETACHED | {"mT", "mH"}):
+    if base.kind is Kind.TENSOR or (base.kind is Kind.UNKNOWN and name in OF_TENSORS):
         return _tensor_attribute(f, node, base, name)
     if base.kind is Kind.HOST:
         return HOST
@@ -178,7 +181,7 @@ def _boolean(f: Frame, node: cst.BooleanOperation) -> Value:
 
 def _comparison(f: Frame, node: cst.Comparison) -> Value:
     values = [evaluate(f, node.left), *(evaluate(f, c.comparator) for c in node.comparisons)]
-    if all(isinstance(c.operator, (cst.Is, cst.IsNot, cst.In, cst.NotIn)) for c in node.comparisons):
+    if all(type(c.operator) in OF_OBJECTS for c in node.comparisons):
         return HOST
     kind = Kind.TENSOR if any(v.kind is Kind.TENSOR for v in values) else Kind.UNKNOWN
     if all(v.kind is Kind.HOST for v in values):

@@ -118,7 +118,8 @@ class Frame:
     table: dict[tuple[int, str], Op] = field(default_factory=dict)
     rounds: dict[int, tuple[State, State, State]] = field(default_factory=dict)  # of an if in a loop: ends, and merged
     by_hand: dict[tuple[Op, ...], Mode] = field(default_factory=dict)  # the mode before `guard.__enter__()`
-    _numbers: dict[cst.CSTNode, int] = field(default_factory=dict)
+    _numbers: dict[int, int] = field(default_factory=dict)  # of nodes, by their identity
+    _numbered: list[cst.CSTNode] = field(default_factory=list)
     _parents: set[str] = field(default_factory=set)  # paths of which attributes were bound
 
     # -- operations ---------------------------------------------------------------------------------------------
@@ -157,12 +158,14 @@ class Frame:
             op.sunk = op.sunk.union(sunk)
             op.sunk = ENDS.setdefault(op.sunk, op.sunk)
         op.value = replace(value, defs=(op,))
-        if receiver is not None:
+        if receiver is not None and receiver.defs:
             link(op, receiver)
         for argument in op.arguments:
-            link(op, argument.value)
+            if argument.value.defs:
+                link(op, argument.value)
         for made in inputs:
-            link(op, made)
+            if made is not None and made.defs:
+                link(op, made)
         return op
 
     def derived(self, values: Iterable[Value | None]) -> tuple[Fact, frozenset[int]]:
@@ -197,11 +200,12 @@ class Frame:
         """Record that `value` goes into `holder`; the graph flows on to whatever reads the holder."""
         value = self.filled(value)
         op = self.op("store", node, value, inputs=[value], **facts)
-        if all(s.op is not op for s in holder.stores):
-            holder.stores = (*holder.stores, Store(op, value, value_node, how, nested))
+        for held in holder.stores:
+            if held.op is op:
+                held.value, held.value_node = value, value_node
+                break
         else:
-            held = next(s for s in holder.stores if s.op is op)
-            held.value, held.value_node = value, value_node
+            holder.stores = (*holder.stores, Store(op, value, value_node, how, nested))
         if op not in holder.inputs:
             joined(op, holder)
         return op
@@ -256,8 +260,12 @@ class Frame:
 
     def number(self, node: cst.CSTNode) -> int:
         """A small number that stands for `node` in loop nests and branches."""
-        return self._numbers.setdefault(node, len(self._numbers) + 1)
+        number = self._numbers.get(id(node))
+        if number is None:
+            self._numbered.append(node)
+            number = self._numbers[id(node)] = len(self._numbered)
+        return number
 
     def numbered(self, number: int) -> cst.CSTNode:
         """The node that a number stands for."""
-        return list(self._numbers)[number - 1]
+        return self._numbered[number - 1]

@@ -52,7 +52,11 @@ class FunctionFlow:
         """Operations by canonical name."""
         found: dict[str, list[Op]] = {}
         for op in self.ops:
-            found.setdefault(op.name, []).append(op)
+            same = found.get(op.name)
+            if same is None:
+                found[op.name] = [op]
+            else:
+                same.append(op)
         return found
 
     @cached_property
@@ -68,6 +72,8 @@ class FunctionFlow:
 
     def named(self, *names: str) -> list[Op]:
         """The operations with one of these names, in order."""
+        if len(names) == 1:
+            return list(self.by_name.get(names[0], ()))
         return sorted((op for name in names for op in self.by_name.get(name, ())), key=lambda op: op.order)
 
 

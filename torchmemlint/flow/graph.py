@@ -41,6 +41,7 @@ class Sink(Form):
     HOST = "host"  # turned into Python or NumPy data
 
 
+_NOWHERE: frozenset[Sink] = frozenset()
 ARITHMETIC = frozenset(
     {"arith", "literal.list", "literal.tuple"}
     | {f"torch.{n}" for n in "add add_ mul sub div lerp lerp_ maximum minimum cat concat hstack vstack stack".split()}
@@ -176,13 +177,16 @@ def downstream(op: Op) -> Iterator[Op]:
 def sinks(op: Op) -> frozenset[Sink]:
     """Where the graph of `op`'s result ends up within its function. (The walk of `downstream`, by hand: it is asked of
     each parameter of each function.)"""
+    if not op.uses:
+        return _NOWHERE
     found: set[Sink] = set()
     seen, waiting = {op}, [op]
     while waiting:
         for user in waiting.pop().uses:
             if user not in seen:
                 seen.add(user)
-                found |= user.sunk
+                if user.sunk:
+                    found |= user.sunk
                 if user.passes:
                     waiting.append(user)
     return frozenset(found)

@@ -13,7 +13,18 @@ from torchmemlint.flow.conditions import UNSET, constant
 from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, closure, freed, proven, sinks
 from torchmemlint.flow.lean import walk
 from torchmemlint.flow.units import dotted
-from torchmemlint.flow.values import HOST, Fact, Kind, Value, join, known_members, mapped, may_carry_graph, replace
+from torchmemlint.flow.values import (
+    HOST,
+    Fact,
+    Kind,
+    Value,
+    facts,
+    join,
+    known_members,
+    mapped,
+    may_carry_graph,
+    replace,
+)
 
 if TYPE_CHECKING:
     from torchmemlint.flow.frame import Frame
@@ -78,7 +89,9 @@ def alike(a: object, b: object) -> bool:
     """Do two answers say the same? Values have no equality of their own: they are told apart by their makers."""
     if a is b or type(a) is not type(b):
         return a is b
-    if isinstance(a, (Value, Summary)):
+    if isinstance(a, Value) and isinstance(b, Value):
+        return alike(facts(a), facts(b))
+    if isinstance(a, Summary):
         return alike(vars(a), vars(b))
     if isinstance(a, tuple) and isinstance(b, tuple):
         return len(a) == len(b) and all(map(alike, a, b))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from torchmemlint.flow.graph import Op
 
 SKIPPED = ("asynchronous", "keyword", "operator", "annotation", "star", "relative")
+COMPREHENSIONS = frozenset({cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp})
 READS_ALL = frozenset({"locals", "vars", "globals", "eval", "exec", "dir"})
 
 OpsAt = Callable[[cst.CSTNode], "list[Op]"]
@@ -102,9 +103,9 @@ class Timeline:
         elif type(node) is cst.NamedExpr:
             self._expression(node.value)
             self._target(node.target)
-        elif isinstance(node, (cst.BooleanOperation, cst.IfExp)):
+        elif type(node) is cst.BooleanOperation or type(node) is cst.IfExp:
             self._choice(node)
-        elif isinstance(node, (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)):
+        elif type(node) in COMPREHENSIONS:
             self._comprehension(node)
         else:
             for part in parts(node):

@@ -25,16 +25,13 @@ from torchmemlint.source import Source, renamed
 
 def dotted(node: cst.CSTNode) -> str | None:
     """`a.b.c` as text for a chain of names, else None."""
-    parts: list[str] = []
-    while type(node) is cst.Attribute:
-        parts.append(node.attr.value)
-        node = node.value
-    if type(node) is not cst.Name:
+    kind = type(node)
+    if kind is cst.Name:
+        return node.value  # type: ignore[attr-defined,no-any-return]
+    if kind is not cst.Attribute:
         return None
-    if not parts:
-        return node.value
-    parts.append(node.value)
-    return ".".join(reversed(parts))
+    path = dotted(node.value)  # type: ignore[attr-defined]
+    return None if path is None else f"{path}.{node.attr.value}"  # type: ignore[attr-defined]
 
 
 def own_parameters(params: cst.Parameters) -> tuple[cst.Param, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum, IntEnum
 from typing import TYPE_CHECKING, Any
 
@@ -89,6 +89,12 @@ class Value:
     weak: bool = False  # the kind rests on names alone
     given: tuple[Any, ...] = ()  # FUNCTION, CLASS, MODULE: arguments that functools.partial has bound
 
+    if not TYPE_CHECKING:
+
+        def __init__(self, **facts: Any) -> None:
+            """Only what is told is kept: the rest is read off the class, which makes values small and quick to copy."""
+            self.__dict__ = facts
+
     @property
     def fact(self) -> Fact:
         """Does it carry an autograd graph, as far as this function alone can tell?"""
@@ -97,12 +103,26 @@ class Value:
         return self.graph
 
 
+_DEFAULTS = {field.name: field.default for field in fields(Value)}
+
+
 def replace(value: Value, **changes: Any) -> Value:
     """A copy with some fields changed; values are never changed in place. (`dataclasses.replace` costs ten times as
     much, and this is the interpreter's most frequent step. A union of dicts is the quickest way, and as small.)"""
     new = object.__new__(Value)
     new.__dict__ = value.__dict__ | changes
     return new
+
+
+def facts(value: Value) -> dict[str, Any]:
+    """All that is known of a value, by field."""
+    return _DEFAULTS | value.__dict__
+
+
+def same(a: Value, b: Value) -> bool:
+    """Is the same known of both?"""
+    mine, other = a.__dict__, b.__dict__
+    return mine == other or mine.keys() != other.keys() and facts(a) == facts(b)
 
 
 def known_members(value: Value) -> tuple[Value, ...]:
@@ -183,7 +203,7 @@ def union(a: tuple[Op, ...], b: tuple[Op, ...]) -> tuple[Op, ...]:
 
 def join(a: Value, b: Value) -> Value:
     """The value after two branches that gave `a` and `b`."""
-    if a is b or a.__dict__ == b.__dict__:
+    if a is b or same(a, b):
         return a
     return Value(
         kind=_joined_kind(a, b),

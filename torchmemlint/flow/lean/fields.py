@@ -63,15 +63,20 @@ def fields(kind: type) -> tuple[str, ...]:
     return tuple(name for name in names if not name.startswith(SPELLING))
 
 
-class _Nodes(dict[type, bool]):
-    """Which types are nodes. (libcst's are abstract base classes: `isinstance` would ask in Python each time.)"""
+class _Below(dict[type, bool]):
+    """Which types are below some. (libcst's are abstract base classes: `isinstance` would ask in Python each time.)"""
+
+    def __init__(self, *bases: type) -> None:
+        super().__init__()
+        self.bases = bases
 
     def __missing__(self, kind: type) -> bool:
-        self[kind] = found = issubclass(kind, cst.CSTNode)
+        self[kind] = found = issubclass(kind, self.bases)
         return found
 
 
-NODES = _Nodes()
+NODES = _Below(cst.CSTNode)
+WITHOUT_PLACE = _Below(*SHARED)
 
 
 def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:

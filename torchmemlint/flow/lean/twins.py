@@ -7,7 +7,7 @@ from typing import Any
 
 import libcst as cst
 
-from torchmemlint.flow.lean.fields import NODES, SHARED, fields
+from torchmemlint.flow.lean.fields import NODES, WITHOUT_PLACE, fields
 
 
 class Mismatch(Exception):
@@ -27,7 +27,7 @@ def twins(lean: cst.Module, concrete: cst.Module) -> dict[cst.CSTNode, cst.CSTNo
             pairs = []  # inside an f-string older Pythons don't tell one literal from several
         elif type(first) is not type(second):
             raise Mismatch(f"{type(first).__name__} against {type(second).__name__}")
-        elif isinstance(first, SHARED):
+        elif WITHOUT_PLACE[type(first)]:
             continue
         else:
             pairs = list(_parts(first, second))

@@ -8,6 +8,7 @@ from torchmemlint import knowledge
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
+    from torchmemlint.flow.graph import Op
     from torchmemlint.index.model import FunctionInfo
 
 
@@ -29,3 +30,9 @@ def epoch_end(flow: FunctionFlow) -> FunctionInfo | None:
     owner = flow.program.project.owner(flow.info)
     found = flow.program.project.method(owner, name) if name and owner is not None else None
     return found if found is not None and len(found.parameters) == 2 else None
+
+
+def written_dict(op: Op) -> bool:
+    """Is it a dict whose keys are all written down, or what its `keys` gives?"""
+    made = op.inputs if op.name == "?call" and (op.callee or "").endswith(".keys") else [op]
+    return bool(made) and all(o.name == "literal.dict" and bool(o.inputs) and not o.stores for o in made)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -16,7 +17,18 @@ from torchmemlint.flow.holders import members_of
 from torchmemlint.flow.summary import plain
 from torchmemlint.flow.threads import POOLS
 from torchmemlint.flow.types import declares_data
-from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, join, known_members, mapped, replace
+from torchmemlint.flow.values import (
+    HOST,
+    UNKNOWN,
+    Fact,
+    Kind,
+    Value,
+    alternatives,
+    join,
+    known_members,
+    mapped,
+    replace,
+)
 from torchmemlint.index.constructors import COLLECTION, CONSTANT, PARAMETER
 from torchmemlint.index.marks import CALLS, HANDS
 from torchmemlint.index.model import ClassInfo, FileIndex, FunctionInfo
@@ -62,9 +74,14 @@ class Classes:
             return UNKNOWN
         return self.program.questions.ask(("attribute", key, name), lambda: self._find(info, name), UNKNOWN)
 
-    def held(self, method: FunctionInfo, key: str | None, name: str) -> Value:
-        """The same as a method finds it when it is entered: nothing, where it is the constructor that puts it there."""
-        value, info = self.attribute(key, name), self.program.class_(key)
+    def held(self, method: FunctionInfo, base: Value, name: str) -> Value:
+        """The same as a method finds it when it is entered: nothing, where it is the constructor that puts it there. Of
+        an object of one of several classes the module that each of them has there."""
+        choices = alternatives(base)
+        if len(choices) > 1:
+            found = [self.attribute(choice.name, name) for choice in choices]
+            return functools.reduce(join, found) if all(v.kind is Kind.MODULE for v in found) else UNKNOWN
+        value, info = self.attribute(base.name, name), self.program.class_(base.name)
         if method.name != "__init__" or info is None or value.kind in (Kind.UNKNOWN, Kind.FUNCTION):
             return value
         return UNKNOWN if next(self.assigners(info, name), None) is method else value

@@ -192,9 +192,15 @@ def _volatile(flow: FunctionFlow) -> Iterator[GradContextMisused]:
         reached = set(closure(op.inputs, lambda o: o.uses))
         later = [o for o in flow.named("module", "call", "?call") if o.order > op.order and o.mode is not Mode.OFF]
         later = [o for o in later if o in reached or not reached]
-        if runs_with_grad(flow, op) and any(fact(o.value) is Fact.YES and Sink.BACKWARD not in sinks(o) for o in later):
+        later = [o for o in later if fact(o.value) is Fact.YES or _is_forward(o)]
+        if runs_with_grad(flow, op) and any(Sink.BACKWARD not in sinks(o) for o in later):
             yield GradContextMisused(flow, op, "volatile")
             return
+
+
+def _is_forward(op: Op) -> bool:
+    """Is it `model.forward(…)` of an object of which nothing is known?"""
+    return op.name == "?call" and (op.callee or "").endswith(".forward")
 
 
 def _leak(flow: FunctionFlow, op: Op) -> Iterator[GradContextMisused]:

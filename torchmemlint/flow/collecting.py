@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchmemlint.flow.batches import per_batch
+from torchmemlint.flow.batches import per_batch, written_dict
 from torchmemlint.flow.classes import loads
 from torchmemlint.flow.debugging import written_down
 from torchmemlint.flow.flagged import by_default
@@ -36,6 +36,7 @@ OUTPUTS = frozenset({"module", "torch.autograd.grad"})  # an output, or gradient
 OVER = frozenset({Sink.HOST, Sink.LIBRARY})
 SIZES = frozenset({"keys", "size", "dim", "numel"})
 SPLITS = frozenset({"chunk", "split", "unbind", "tensor_split"})
+STEPS = frozenset({"arange", "linspace", "logspace"})
 
 
 class End(Enum):
@@ -283,9 +284,11 @@ def _gives(member: Op, op: Op, loops: set[int]) -> bool:
 
 
 def _piece(member: Op) -> bool:
-    """Pieces of one tensor: what is collected of them is joined to what one forward of the whole would give."""
-    names = [maker.callee or "" if maker.name == "?call" else maker.name for maker in member.inputs]
-    return bool(names) and all(name.rpartition(".")[2] in SPLITS for name in names)
+    """Pieces of one tensor: what is collected of them is joined to what one forward of the whole would give. And steps
+    that a range writes out as a tensor, members of a dict that is written down."""
+    names = [o.callee or "" if o.name == "?call" else o.name for o in member.inputs]
+    parts = bool(names) and all(name.rpartition(".")[2] in SPLITS | STEPS for name in names)
+    return parts or any(map(written_dict, member.inputs))
 
 
 def _of_list(member: Op) -> bool:

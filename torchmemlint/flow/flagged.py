@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from torchmemlint.flow.callers import CallSite
+from torchmemlint.flow.callers import CANDIDATES, CallSite
 from torchmemlint.flow.conditions import UNSET, constant, holds
 from torchmemlint.flow.enclosing import around
 from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.graph import Mode, Op, Sink, fact, upstream
+from torchmemlint.flow.lean import walk
 from torchmemlint.flow.values import Fact, Kind
 
 if TYPE_CHECKING:
@@ -42,12 +43,28 @@ def left_out(flow: FunctionFlow) -> tuple[Op, CallSite] | None:
     forward = _forward(flow, backs) if all(tests) else None
     if forward is None or _behind_test(flow, forward, tests):
         return None
-    for site in flow.program.callers.sites(flow.info).calls:
-        given = _arguments(flow, site)
-        skipped = all(any(holds(t.test, given) is (not t.wanted) for t in each) for each in tests)
-        if skipped and _recorded(site) and not _used(site):
-            return forward, site
-    return None
+    known = flow.program.callers.sites(flow.info).calls
+    skipping = [site for site in known or _through_attributes(flow, tests) if _skips(flow, site, tests)]
+    return next(((forward, site) for site in skipping if _recorded(site) and not _used(site)), None)
+
+
+def _skips(flow: FunctionFlow, site: CallSite, tests: list[list[Test]]) -> bool:
+    """Does the call leave every backward out?"""
+    given = _arguments(flow, site)
+    return all(any(holds(t.test, given) is (not t.wanted) for t in each) for each in tests)
+
+
+def _through_attributes(flow: FunctionFlow, tests: list[list[Test]]) -> Iterator[CallSite]:
+    """Of a function that is only handed on as a value the calls by what holds it, which name a flag that it tests:
+    `self.step(model, x, y, train=False)`."""
+    program, info = flow.program, flow.info
+    named = {n.value for each in tests for t in each for n in walk(t.test) if isinstance(n, cst.Name)}
+    for flag in sorted(named.intersection(p.name for p in info.parameters)):
+        for other in program.project.mentions(flag, info.path)[:CANDIDATES]:
+            inner = program.flow(other) if other is not info else None
+            for op in inner.named("call") if inner is not None else ():
+                if inner is not None and (op.callee, op.target) == (info.id, info.path) and op.argument(None, flag):
+                    yield CallSite(inner, op)
 
 
 def skipped_in_turn(flow: FunctionFlow) -> tuple[Op, cst.For, str] | None:
@@ -109,11 +126,14 @@ def by_default(flow: FunctionFlow, readers: list[Op]) -> str | None:
 
 
 def _forward(flow: FunctionFlow, backs: list[Op]) -> Op | None:
-    """The first call of a module, or of a parameter, behind the backward calls; None where the grad mode depends on
-    something as well."""
+    """The first call of a module, a parameter or a part of one that is put into train mode behind the backward calls;
+    None where the grad mode depends on something as well."""
     behind = {op for back in backs for maker in back.inputs for op in upstream(maker)}
     parameters = {p.name for p in flow.info.parameters}
-    found = [op for op in behind if op.name == "module" or op.name == "?call" and dotted(_called(op)) in parameters]
+    switched = {op.path for op in flow.named("train") if op.path in parameters}
+    called = {op: dotted(_called(op)) or "" for op in behind if op.name == "?call"}
+    parts = {op for op, path in called.items() if path in parameters or path.partition(".")[0] in switched}
+    found = [op for op in behind if op.name == "module" or op in parts]
     if any(op.mode not in (Mode.ENTERED, Mode.ON) for op in found):
         return None
     return min(found, key=lambda op: op.order, default=None)

@@ -186,7 +186,8 @@ def _parameters(
         value = frame.program.parameter(frame.unit.index, frame.info, position)
         known = given[position] if position < len(given) else None
         if known is not None and value.kind is Kind.UNKNOWN and known.kind is not Kind.UNKNOWN:
-            members = known.elements if known.kind in (Kind.FUNCTION, Kind.CLASS) else None
+            chosen = known.kind in (Kind.FUNCTION, Kind.CLASS) or len(alternatives(known)) > 1
+            members = known.elements if chosen else None
             value = replace(value, kind=known.kind, name=known.name, trainable=known.trainable, elements=members)
         if position == 0 and known is not None and is_open(frame.program, frame.info, known):
             value = replace(value, name=known.name)  # an object of a subclass

@@ -217,7 +217,7 @@ class Program:
         value = UNKNOWN
         if base is not None and base.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS):
             method = self.method(base.name, attribute)
-            value = self.bound(method, base) if method is not None else self.classes.held(f.info, base.name, attribute)
+            value = self.bound(method, base) if method is not None else self.classes.held(f.info, base, attribute)
         elif base is not None:
             off = f.state.mode is Mode.OFF  # what is read was made before, perhaps with grad on
             graph, params = (min(base.graph, Fact.MAYBE), base.params) if off else f.derived([base])
@@ -382,8 +382,8 @@ def _weight(answer: object) -> int:
 
 
 def _chosen_of(value: Value) -> str | None:
-    """The names of the functions or classes that a value is one of."""
-    choices = alternatives(value) if value.kind in (Kind.FUNCTION, Kind.CLASS) else ()
+    """The names of the functions, classes or modules that a value is one of."""
+    choices = alternatives(value) if value.kind in (Kind.FUNCTION, Kind.CLASS, Kind.MODULE) else ()
     return "|".join(choice.name or "" for choice in choices) if len(choices) > 1 else None
 
 

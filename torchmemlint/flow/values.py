@@ -139,6 +139,7 @@ def mapped(value: Value, change: Callable[[Value], Value]) -> Value:
     return value
 
 
+CHOICES = 4  # modules of different classes that are told apart where branches made one of them
 INTEGRAL = frozenset("int long short byte char bool uint8 uint16 uint32 uint64 int8 int16 int32 int64".split())
 """The dtypes of labels, indices, counts and masks: no graph, and few bytes beside the activations they come from."""
 
@@ -155,6 +156,9 @@ HOST = Value(kind=Kind.HOST, graph=Fact.NO)
 def _joined_elements(a: Value, b: Value) -> Any:
     if a.kind is b.kind is Kind.CLASS or a.kind is b.kind is Kind.FUNCTION and _differ(a, b):  # any of them
         return tuple({(m.name, id(m.const)): m for m in (*alternatives(a), *alternatives(b))}.values())
+    if a.kind is b.kind is Kind.MODULE and a.name != b.name:
+        chosen = {m.name: m for m in (*alternatives(a), *alternatives(b))}
+        return None if None in chosen or len(chosen) > CHOICES else tuple(chosen.values())
     if isinstance(a.elements, tuple) and isinstance(b.elements, tuple) and len(a.elements) == len(b.elements):
         return tuple(join(x, y) for x, y in zip(a.elements, b.elements))
     if a.elements == () or b.elements == ():  # the list before it is filled
@@ -169,7 +173,7 @@ def _differ(a: Value, b: Value) -> bool:
 
 
 def alternatives(value: Value) -> tuple[Value, ...]:
-    """The functions or classes of which a branch has chosen one; the value itself where there was no choice."""
+    """The functions, classes or modules one of which a branch has chosen; the value itself if there was no choice."""
     members = value.elements if isinstance(value.elements, tuple) and value.name is None else ()
     return members if members and all(m.kind is value.kind for m in members) else (value,)
 

@@ -11,12 +11,13 @@ from torchmemlint.flow.events import GradContextMisused
 
 
 class NoGradNotEntered(Rule):
-    """A grad-mode context that has no effect: never entered, not called, around a coroutine or a thread pool.
+    """A grad-mode context that has no effect: not entered, not called, around a coroutine, generator or thread pool.
 
     ## What it does
     Reports `torch.no_grad()` as a bare statement, `with torch.no_grad:` without the call, the decorator on an
     `async def`, whose body runs after the context was left, a context around forwards that other threads run (grad
-    mode belongs to a thread, and a new one starts with grad on), and `volatile=True` before a forward.
+    mode belongs to a thread, and a new one starts with grad on), or around the making of a generator that is read
+    outside, and `volatile=True` before a forward.
 
     ## Why it costs memory
     Grad mode stays on: the forward passes that follow save all their activations.
@@ -44,6 +45,7 @@ class NoGradNotEntered(Rule):
         "async function": "`{text}` is left before the coroutine's body runs: grad mode stays on in it",
         "switched back on": "`{text}` also ends a caller's `no_grad`: grad mode stays on after this function returns",
         "other thread": "grad mode belongs to a thread: in the one that `{text}` hands its forward to it is on",
+        "read later": "this generator is read after `no_grad` is left: its forwards run then, with grad on",
         "volatile": "`volatile=True` has had no effect since PyTorch 0.4: grad mode stays on",
     }
 

@@ -12,6 +12,7 @@ from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.graph import Mode, Op, Sink, closure, fact, sinks
 from torchmemlint.flow.handed import runs_with_grad
 from torchmemlint.flow.keeping import kept, may_keep
+from torchmemlint.flow.lazy import read_with_grad
 from torchmemlint.flow.lifetimes import applied_flow
 from torchmemlint.flow.patterns import alone
 from torchmemlint.flow.returning import borrowed
@@ -175,6 +176,8 @@ def _contexts(flow: FunctionFlow) -> Iterator[GradContextMisused]:
     yield from _volatile(flow)
     for op in unguarded(flow):
         yield GradContextMisused(flow, op, "other thread")
+    for op in read_with_grad(flow):
+        yield GradContextMisused(flow, op, "read later")
     for op in flow.named("enter"):
         value = op.receiver
         if (

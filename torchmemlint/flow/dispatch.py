@@ -51,9 +51,7 @@ def invoke(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> Val
 
 def unknown(f: Frame, node: cst.Call, args: Sequence[Argument], callee: Value | None = None) -> Value:
     """A call of code that we can't see: it may keep or consume what it is given, and may return anything."""
-    values = [a.value for a in args] + ([callee] if callee is not None else [])
-    graph, params = f.derived(values)
-    value = Value(graph=min(graph, Fact.MAYBE) if graph or params else Fact.MAYBE, params=params)
+    value = Value(graph=Fact.MAYBE)
     op = f.op(
         "?call",
         node,

@@ -76,7 +76,7 @@ class GradContextMisused(Event):
     """A grad-mode context that is never entered, is left before the forward, or has no effect."""
 
     op: Op
-    how: str  # "bare statement" | "not called" | "async function" | "other thread" | "volatile"
+    how: str  # "bare statement" | "not called" | "async function" | "other thread" | "read later" | "volatile"
 
 
 @dataclass(slots=True)

@@ -91,7 +91,7 @@ def unguarded(flow: FunctionFlow) -> Iterator[Op]:
             continue
         own = [o for o in flow.named("module", "call") if o.node is op.node or o.depth > op.depth]
         nested = _nodes(flow, op)
-        if any(_records(flow, o, DEPTH) for o in own if o.node is op.node or id(o.node) in nested):
+        if any(records(flow, o, DEPTH) for o in own if o.node is op.node or id(o.node) in nested):
             yield op
 
 
@@ -108,7 +108,7 @@ def _nodes(flow: FunctionFlow, op: Op) -> set[int]:
     return {id(node) for root in roots for node in walk(root)}
 
 
-def _records(flow: FunctionFlow, op: Op, depth: int) -> bool:
+def records(flow: FunctionFlow, op: Op, depth: int) -> bool:
     """Does the operation run a forward of a module with weights in the mode that the thread was started with?"""
     if op.mode is Mode.OFF:
         return False
@@ -119,4 +119,4 @@ def _records(flow: FunctionFlow, op: Op, depth: int) -> bool:
     if info is None or not depth or program.entry_mode(info) is Mode.OFF:
         return False
     inner = program.flow(info, program.callers.context(info)) or program.flow(info)
-    return inner is not None and any(_records(inner, o, depth - 1) for o in inner.named("module", "call"))
+    return inner is not None and any(records(inner, o, depth - 1) for o in inner.named("module", "call"))

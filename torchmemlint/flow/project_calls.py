@@ -195,7 +195,8 @@ def applied(f: Frame, node: cst.Call, info: FunctionInfo, args: list[Argument], 
     passed = [_argument(f, summary, position, b) for position, b in enumerate(bound)]
     value = _result(f, summary, summary.value, bound)
     inputs = _called_back(f, node, summary, bound) if summary.callbacks else []
-    inputs += [op.value for position, op in enumerate(passed) if op is not None and position in summary.value.params]
+    into = {*summary.value.params, *_read_from(receiver, value)}
+    inputs += [op.value for position, op in enumerate(passed) if op is not None and position in into]
     op = f.op("call", node, value, inputs=inputs, callee=info.id, path=dotted(node.func))
     op.arguments, op.receiver, op.target = tuple(args), receiver, info.path
     op.value = _owned(op.value, op)
@@ -211,6 +212,12 @@ def applied(f: Frame, node: cst.Call, info: FunctionInfo, args: list[Argument], 
     _fill(f, node, op)
     _effects(f, summary, bound, receiver)
     return op.value
+
+
+def _read_from(receiver: Value | None, value: Value) -> tuple[int, ...]:
+    """What a method of a record gives may be made of what the record was made of."""
+    reads = receiver is not None and receiver.kind is Kind.INSTANCE and _may_carry(receiver) and _may_carry(value)
+    return (0,) if reads else ()
 
 
 def _called_back(f: Frame, node: cst.Call, summary: Summary, bound: list[Argument | None]) -> list[Value]:

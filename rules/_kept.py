@@ -19,7 +19,8 @@ from torchmemlint.flow.keeping import needed_elsewhere, replaced, returned_besid
 from torchmemlint.flow.lifetimes import applied_flow
 from torchmemlint.flow.mixing import mixed
 from torchmemlint.flow.patterns import alone
-from torchmemlint.flow.readback import goes_on, read_here, taken_up_detached
+from torchmemlint.flow.readback import goes_on, read_here, taken_up_detached, walked_by_name
+from torchmemlint.flow.recurrence import cut_elsewhere
 from torchmemlint.flow.values import Fact, Kind, Value, known_members
 from torchmemlint.index.marks import GRAPHS, KEEPS
 
@@ -63,7 +64,7 @@ class Verdict:
 
 def verdicts(event: HolderClosed) -> Iterator[Verdict]:
     """A verdict for each store that surely keeps a graph which nothing needs."""
-    if event.sinks & NEEDED:
+    if event.sinks & NEEDED or event.kind == "attribute" and event.stores and walked_by_name(event.function):
         return
     visible = not event.sinks & OUT_OF_SIGHT
     for store in event.stores:
@@ -73,6 +74,8 @@ def verdicts(event: HolderClosed) -> Iterator[Verdict]:
             continue  # the last call's state
         if fact(store.value) is Fact.YES:
             walked = event.kind == "attribute" and store.how == "assign" and returned_besides(event.function, store)
+            if walked and cut_elsewhere(event.function, event.holder, store):
+                continue  # state that is detached between the steps
             beside = event.kind == "attribute" and not walked and needed_elsewhere(event.function, store)
             severity, what = cost(store.value, walked=walked or beside)
             if walked and store.value.scalar is not Fact.YES:

@@ -22,8 +22,8 @@ class ActivationKeptOnSelf(Rule):
     after the step, beside the next one. A list on the object grows by one tensor each call.
 
     ## Known limits
-    Readers are looked for by the attribute's name over the whole project; reads through `getattr` with a computed name
-    are not seen.
+    Readers are looked for by the attribute's name over the whole project; of reads through `getattr` with a computed
+    name only those are seen that a method of the class or of a base runs a backward on.
 
     ## Fix safety
     `.detach()` is put behind the value: safe where every reader is known. It frees the graph, not the value's own

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchmemlint.flow.frame import dotted
-from torchmemlint.flow.graph import Op, Store, closure
+from torchmemlint.flow.graph import Op, Sink, Store, closure, sinks
 from torchmemlint.flow.lean import walk
 
 if TYPE_CHECKING:
@@ -29,6 +29,22 @@ def goes_on(flow: FunctionFlow, store: Store, path: str) -> bool:
         return True
     cut = {id(n.value) for n in walk(flow.node) if isinstance(n, cst.Attribute) and n.attr.value in WITHOUT_GRAPH}
     return any(id(node) not in cut for node in _reads(flow, store, path))
+
+
+def walked_by_name(flow: FunctionFlow) -> bool:
+    """Does a method of the class or of a base run a backward on attributes that it reads by computed names? Which of
+    them hold the losses nobody can tell, nor what these were computed from."""
+    project = flow.program.project
+    owner = project.owner(flow.info)
+    line = {c.id for c in project.mro(owner)} if owner is not None else set()
+    readers = project.mentions("getattr", flow.info.path) if line else []
+    methods = [reader for reader in readers if (c := project.owner(reader)) is not None and c.id in line]
+    return any(inner is not None and _walks_computed(inner) for inner in map(flow.program.flow, methods))
+
+
+def _walks_computed(flow: FunctionFlow) -> bool:
+    computed = [op for op in flow.named("load") if op.path is None and isinstance(op.node, cst.Call)]
+    return any(Sink.BACKWARD in sinks(op) for op in computed if not {*flow.parameters[:1]}.isdisjoint(op.inputs))
 
 
 def taken_up_detached(flow: FunctionFlow, store: Store) -> bool:

@@ -63,7 +63,7 @@ def _stored(flow: FunctionFlow, holder: Op, store: Store) -> Carried | None:
         return None
     ends = _ends(flow, holder)
     again = _walked_again(flow, store, trip) if Sink.BACKWARD in ends and kind is Course.MODULE else None
-    if Sink.BACKWARD in ends and again is None or _cut_elsewhere(flow, holder, store):
+    if Sink.BACKWARD in ends and again is None or cut_elsewhere(flow, holder, store):
         return None
     known = not ends & UNSEEN and flow.program.callers.entered(flow.info) is not Fact.MAYBE
     sure = known or again is not None
@@ -160,7 +160,7 @@ def _ends(flow: FunctionFlow, holder: Op) -> frozenset[Sink]:
     return ends - {Sink.ATTRIBUTE, Sink.GLOBAL}
 
 
-def _cut_elsewhere(flow: FunctionFlow, holder: Op, own: Store) -> bool:
+def cut_elsewhere(flow: FunctionFlow, holder: Op, own: Store) -> bool:
     """Is the state detached, or handed through a helper, by another statement that reads and stores it?"""
     attribute = (holder.path or "").rpartition(".")[2]
     readers = flow.program.project.attribute_readers(attribute, flow.info.path)

@@ -8,7 +8,7 @@ from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.findings import Place
 from torchmemlint.fixes import move_behind
 from torchmemlint.flow.events import FunctionClosed, OpClosed
-from torchmemlint.flow.exceptions import Handler, failed_work, handling, kept_exceptions, recurs, works
+from torchmemlint.flow.exceptions import Handler, failed_work, handles_memory, handling, kept_exceptions, recurs, works
 from torchmemlint.flow.graph import Op
 from torchmemlint.index.marks import CATCHES, GRAPHS, RUNS_MODULES
 
@@ -54,7 +54,7 @@ class RetryInExcept(Rule):
         """One finding an except block: the first pass that runs in it."""
         seen: set[cst.CSTNode] = set()
         for op in event.function.ops:
-            handler = next((h for h in reversed(op.handlers) if h.out_of_memory), None)
+            handler = next((h for h in reversed(op.handlers) if handles_memory(event.function, h)), None)
             if handler is None or handler.node in seen or op.attempts and op.attempts[-1] > handler.attempt:
                 continue
             if not works(event.function, op) and not self._repeats(event, op, handler):
@@ -77,6 +77,8 @@ class RetryInExcept(Rule):
             return False
         if recurs(event.function, op, handler):
             return True
+        if not handler.out_of_memory:
+            return False  # told by helpers alone: what is reset in both places is no retry
         if op.arguments and all(isinstance(a.node, TEXTS) for a in op.arguments):
             return False  # it reports
         tried = [o for o in event.function.ops if handler.attempt in o.attempts and o.name == op.name]

@@ -32,13 +32,28 @@ class Handler:
     def out_of_memory(self) -> bool:
         """Does it surely handle memory running out: by the exception's name, by a look at its message, or as it empties
         the allocator's cache?"""
-        looks = "out of memory" in self.text.lower() or "empty_cache(" in self.text
-        return "OutOfMemoryError" in self.caught or (self.broad and looks)
+        return "OutOfMemoryError" in self.caught or (self.broad and _looks(self.text))
 
     @property
     def broad(self) -> bool:
         """Does it catch, among others, the error that PyTorch raises when memory runs out?"""
         return any(name in self.caught for name in BROAD)
+
+
+def _looks(text: str) -> bool:
+    return "out of memory" in text.lower() or "empty_cache(" in text
+
+
+def handles_memory(flow: FunctionFlow, handler: Handler) -> bool:
+    """Does it surely handle memory running out, itself or by functions of the project that it calls?"""
+    if handler.out_of_memory or not handler.broad:
+        return handler.out_of_memory
+    called = (op for op in flow.named("call") if handler in op.handlers)
+    helpers = (flow.program.project.at(op.target, op.callee) for op in called)
+    return any(
+        inner is not None and _looks(inner.unit.code(inner.node))
+        for inner in map(flow.program.flow, filter(None, helpers))
+    )
 
 
 def failed_work(flow: FunctionFlow, handler: Handler) -> Iterator[Op]:

@@ -117,8 +117,10 @@ def _subscript(f: Frame, target: cst.Subscript, value: Value, node: cst.BaseExpr
         )
         _written(f, target.value, op)
         return
-    if _keeps_nothing(f, base):
+    ways = _own_ways(f, base, how)
+    if not ways:
         return
+    how = how if how in ways else min(ways)
     for holder in holders_of(f, target.value, base):
         f.store(holder, target, value, node, how, path=dotted(target.value), sunk=outliving(holder))
     path = dotted(target.value)
@@ -145,13 +147,15 @@ def _written(f: Frame, target: cst.BaseExpression, op: Op) -> None:
         f.bind(path, replace(known, graph=graph, params=params, defs=(op,)))
 
 
-def _keeps_nothing(f: Frame, base: Value) -> bool:
-    """Does the object's own `__setitem__` neither keep the graph of what it is given nor hand it on?"""
+def _own_ways(f: Frame, base: Value, how: str) -> set[str]:
+    """How the object keeps what it is given for a key: its own `__setitem__` may append it to a list of its own, or
+    neither keep the graph nor hand it on."""
     info = f.program.method(base.name, "__setitem__") if base.kind in (Kind.INSTANCE, Kind.MODULE) else None
     summary = f.program.summary(info, ()) if info is not None and len(info.parameters) == 3 else None
-    if summary is None or any(2 in kept.params for kept in summary.kept):
-        return False
-    return summary.parameter_sinks[2] <= {Sink.HOST, Sink.LIBRARY, Sink.ATTRIBUTE}
+    kept = {k.how for k in summary.kept if 2 in k.params} if summary is not None else set()
+    if summary is None or kept:
+        return kept or {how}
+    return set() if summary.parameter_sinks[2] <= {Sink.HOST, Sink.LIBRARY, Sink.ATTRIBUTE} else {how}
 
 
 def _unpack(f: Frame, target: cst.Tuple | cst.List, value: Value, node: cst.BaseExpression | None) -> None:
@@ -162,7 +166,20 @@ def _unpack(f: Frame, target: cst.Tuple | cst.List, value: Value, node: cst.Base
             assign(f, element.value, replace(UNKNOWN, graph=value.graph, params=value.params, defs=value.defs), None)
             continue
         part = known[position] if exact else member(value)
+        if position == 0 and not exact and _paired(value):
+            part = replace(UNKNOWN, graph=Fact.NO)  # a key: no result of a forward is one
         assign(f, element.value, part, _shown(target, node, position))
+
+
+def _paired(value: Value) -> bool:
+    """Is it a pair of key and value, as `.items()` lists them?"""
+    listed = [maker for op in value.defs if op.name == "iter" for maker in op.inputs]
+    return bool(listed) and len(value.defs) == 1 and all(map(_lists_items, listed))
+
+
+def _lists_items(op: Op) -> bool:
+    func = op.node.func if type(op.node) is cst.Call and not op.node.args else None
+    return op.name in ("read", "?call") and type(func) is cst.Attribute and func.attr.value == "items"
 
 
 def _shown(target: cst.Tuple | cst.List, node: cst.BaseExpression | None, position: int) -> cst.BaseExpression | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from torchmemlint.flow.graph import Mode, Op, fact, freed
 from torchmemlint.flow.patterns import key_of
 from torchmemlint.flow.types import never_holds_tensors
-from torchmemlint.flow.values import Fact, Kind, Value, replace
+from torchmemlint.flow.values import Fact, Kind, Value, known_members, replace
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
@@ -57,15 +57,10 @@ def _given(flow: FunctionFlow, position: int, depth: int) -> Iterator[Value]:
         given = bound[position].value if position < len(bound) and bound[position] is not None else None  # type: ignore[union-attr]
         if given is None:
             continue
-        own = [op for op in given.defs if op.name == "param"]
-        if (
-            depth
-            and given.defs
-            and len(own) == len(given.defs)
-            and len(given.params) == 1
-            and fact(given) is not Fact.YES
-        ):
-            yield from _given(site.flow, next(iter(given.params)), depth - 1)
+        passed = bool(depth and given.defs) and all(op.name in PASSED for op in given.defs)
+        if passed and len(given.params) == 1 and fact(given) is not Fact.YES:
+            above = _given(site.flow, next(iter(given.params)), depth - 1)
+            yield from (part for whole in above if (part := _part(given, whole)) is not None)
         elif any(runs_with_grad(site.flow, op) for op in given.defs):
             yield given
 
@@ -81,4 +76,6 @@ def _part(value: Value, given: Value) -> Value | None:
     key = key_of(taken[0].node) if len(taken) == 1 else None
     if isinstance(members, dict) and key is not None:
         return members.get(key)
+    if any(fact(m) is not Fact.YES for m in known_members(given)):
+        return None  # a test in the loop may leave out just the attached ones
     return replace(given, kind=Kind.UNKNOWN, elements=None, scalar=Fact.MAYBE)

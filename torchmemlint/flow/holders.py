@@ -196,10 +196,19 @@ def _read_value(f: Frame, func: cst.Attribute, base: Value, args: list[Argument]
     default = args[1].value if len(args) == 2 and func.attr.value == "setdefault" else None
     if default is not None and default.kind in (Kind.INSTANCE, Kind.MODULE):
         return replace(default, elements=None, given=())  # all under that name are made alike
+    if func.attr.value in ("values", "items") and members and all(m.kind is Kind.INSTANCE for m in members):
+        return _listed(func.attr.value, members)
     kind = Kind.CONTAINER if func.attr.value in ("values", "items", "copy") else Kind.UNKNOWN
     if kind is Kind.UNKNOWN and members and all(m.kind is members[0].kind for m in members):
         kind = members[0].kind
     return Value(kind=kind, graph=graph, params=params)
+
+
+def _listed(name: str, objects: Sequence[Value]) -> Value:
+    """What `.values()` and `.items()` of a dict of objects list."""
+    key = replace(UNKNOWN, graph=Fact.NO)
+    pairs = (Value(kind=Kind.CONTAINER, graph=Fact.NO, name="tuple", elements=(key, o)) for o in objects)
+    return Value(kind=Kind.CONTAINER, graph=Fact.NO, elements=tuple(objects if name == "values" else pairs))
 
 
 def _store(

@@ -14,6 +14,7 @@ from torchmemlint.flow.events import HolderClosed
 from torchmemlint.flow.graph import ARITHMETIC, Argument, Op, Sink, Store, closure, fact, freed, puts, sinks
 from torchmemlint.flow.handed import handed, runs_with_grad
 from torchmemlint.flow.leaves import is_leaf
+from torchmemlint.flow.patterns import made_here
 from torchmemlint.flow.slots import written
 from torchmemlint.flow.values import Fact, Kind, Value, known_members
 from torchmemlint.index.marks import COLLECTS, KEEPERS
@@ -177,18 +178,12 @@ def holder_kind(flow: FunctionFlow, holder: Op) -> str | None:
     """What sort of holder an operation with stores is; None for a parameter (its callers are told)."""
     if holder.name == "load" and holder.path is not None:
         root = holder.path.partition(".")[0]
-        if "." in holder.path and not _made_here(holder):
+        if "." in holder.path and not made_here(holder):
             return "global" if _is_global_object(holder) else "attribute"
         return "global" if "." not in holder.path and root not in {p.name for p in flow.info.parameters} else None
     if holder.name == "param":
         return "container" if flow.program.callers.sites(flow.info).calls else None
     return "container" if holder.name in LOCAL else None
-
-
-def _made_here(holder: Op) -> bool:
-    """Is it an attribute of an object that the function makes anew each time?"""
-    objects = [op for op in holder.inputs if op.name != "store"]
-    return bool(objects) and all(op.name == "construct" and op.loops == holder.loops for op in objects)
 
 
 def _is_global_object(holder: Op) -> bool:

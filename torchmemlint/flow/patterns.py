@@ -308,3 +308,9 @@ def told_by_text(op: Op) -> bool:
     """Is a module of unknown class told by a text what to do (`model(x, mode="generate")`)? It may give anything."""
     unknown = op.receiver is not None and op.receiver.name is None
     return op.name == "module" and unknown and any(text_of(a.node) is not None for a in op.arguments)
+
+
+def made_here(holder: Op) -> bool:
+    """Is it an attribute of an object that the function makes anew each time?"""
+    objects = [op for op in holder.inputs if op.name != "store"]
+    return bool(objects) and all(op.name == "construct" and op.loops == holder.loops for op in objects)

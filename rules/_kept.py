@@ -82,7 +82,7 @@ def verdicts(event: HolderClosed) -> Iterator[Verdict]:
                 severity = Severity.WARNING
             if severity is Severity.HINT and _returns_output(event, store.value):
                 severity, what = Severity.WARNING, "outputs in it keep their own bytes; its backward has freed the rest"
-            handed_on = event.sinks & HANDED_ON and not event.function.summary.backward
+            handed_on = event.sinks & HANDED_ON and not event.function.runs_backward
             needed = handed_on or goes_on(event.function, store, store.op.path or event.name)
             fix = None if needed else mend(store, safe=visible, moved=_may_move(event, store, visible))
         elif whole_buffer(store.value) is not None and store.how != "accumulate":

@@ -115,7 +115,7 @@ class MissingNoGrad(Rule):
         if fact(op.value) is not Fact.YES or Sink.BACKWARD in sinks(op):
             return None
         told = not op.depth and bool(dropped(flow, op)) and trains(flow, op)  # by TML203
-        if event.sinks & WANTED or told or flow.summary.backward and not event.evaluation:
+        if event.sinks & WANTED or told or flow.runs_backward and not event.evaluation:
             return None
         if flow.info.is_generator and not event.evaluation and given_in_eval(flow):
             return None  # told of those who iterate
@@ -178,7 +178,7 @@ class MissingNoGrad(Rule):
         spelled = spell(flow.unit, "torch.no_grad")
         if not isinstance(node, cst.FunctionDef) or spelled is None or found[0].op.depth:
             return None
-        if flow.summary.backward or any(op.value.kind is Kind.OPTIMIZER for op in flow.ops):
+        if flow.runs_backward or any(op.value.kind is Kind.OPTIMIZER for op in flow.ops):
             return None  # the function trains as well
         known = flow.program.callers.sites(flow.info).complete
         out_of_sight = OUT_OF_SIGHT - {Sink.RETURNED} if known else OUT_OF_SIGHT

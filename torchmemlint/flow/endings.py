@@ -17,7 +17,7 @@ CUTS = frozenset({"torch.detach", "torch.detach_", "torch.data", "torch.item", "
 
 def trains(flow: FunctionFlow, op: Op) -> bool:
     """Does the function run a backward, or return a loss that another forward than `op` contributes to?"""
-    if flow.summary.backward:
+    if flow.runs_backward:
         return True
     return any(
         other is not op and fact(other.value) is Fact.YES and Sink.BACKWARD in flow.program.callers.sinks(flow, other)

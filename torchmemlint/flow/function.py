@@ -40,7 +40,22 @@ class FunctionFlow:
     frame: Frame
     entry: Mode
     parameters: list[Op]
-    summary: Summary
+
+    @property
+    def summary(self) -> Summary:
+        """What a caller has to know, made when one asks: most functions that are looked at are called by nobody. What
+        it rests on is noted for all who ask."""
+        with self.program.questions.about(("summed", self.program.key(self.info))):
+            return self._summary
+
+    @cached_property
+    def _summary(self) -> Summary:
+        return summarise(self.frame, self.entry, self.parameters)
+
+    @cached_property
+    def runs_backward(self) -> bool:
+        """Does it run a backward itself?"""
+        return any(op.name == "backward" for op in self.ops)
 
     @property
     def ops(self) -> list[Op]:
@@ -130,7 +145,7 @@ def _once(program: Program, info: FunctionInfo, unit: Unit, assumed: Assumption)
         _walked_by_framework(frame)
     _run_uncalled(frame, assumed.nested)
     sealed(frame.ops)
-    return FunctionFlow(program, info, unit, node, frame, entry, parameters, summarise(frame, entry, parameters))
+    return FunctionFlow(program, info, unit, node, frame, entry, parameters)
 
 
 def _walked_by_framework(frame: Frame) -> None:

@@ -144,12 +144,12 @@ def _of_copy(flow: FunctionFlow, bind: Op, held: Held) -> Span | None:
     if peak.name == "backward":
         return Span.TRAINING if len(peak.loops) > len(bind.loops) else None
     inner = applied_flow(flow, peak) if peak.name == "call" else None
-    return Span.TRAINING if inner is not None and inner.summary.backward else None
+    return Span.TRAINING if inner is not None and inner.runs_backward else None
 
 
 def _leaks(flow: FunctionFlow, bind: Op) -> bool:
     """Is the graph of the bound value freed by no backward, and not TML203's business?"""
-    if not flow.summary.backward or any(op.freed for op in bind.inputs):
+    if not flow.runs_backward or any(op.freed for op in bind.inputs):
         return False
     if any(sinks(op) - {Sink.HOST} for op in bind.inputs) or any(_root_unseen(op) for op in flow.named("backward")):
         return False

@@ -80,7 +80,7 @@ def trained(flow: FunctionFlow, before: int) -> bool:
     """Has the function run a backward by operation number `before`, or called a function that does?"""
     for op in flow.ops:
         inner = callee(flow, op) if op.order < before else None
-        if op.order < before and (op.name == "backward" or inner is not None and inner.summary.backward):
+        if op.order < before and (op.name == "backward" or inner is not None and inner.runs_backward):
             return True
     return False
 

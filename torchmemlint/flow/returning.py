@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def unwalked_calls(flow: FunctionFlow) -> Iterator[tuple[Op, list[Op], Op]]:
     """Calls in a training function whose result brings the graph of a forward along that the called function runs, and
     is only cut off here: each with the cuts and that forward."""
-    if not flow.summary.backward:
+    if not flow.runs_backward:
         return
     for call in flow.named("call"):
         if (id(call.node), "module") in flow.frame.table or call.depth or not runs_with_grad(flow, call):
@@ -33,7 +33,7 @@ def unwalked_calls(flow: FunctionFlow) -> Iterator[tuple[Op, list[Op], Op]]:
 def borrowed(flow: FunctionFlow, call: Op) -> bool:
     """Does a function that trains nothing call one that runs a forward for a training step elsewhere, and only cut off
     what it returns?"""
-    if flow.summary.backward or call.depth or fact(call.value) is not Fact.YES or not dropped(flow, call):
+    if flow.runs_backward or call.depth or fact(call.value) is not Fact.YES or not dropped(flow, call):
         return False
     if (id(call.node), "module") in flow.frame.table or _returned_forward(flow, call) is None:
         return False
@@ -44,7 +44,7 @@ def borrowed(flow: FunctionFlow, call: Op) -> bool:
 def _returned_forward(flow: FunctionFlow, call: Op) -> Op | None:
     """The first forward of a called function whose graph goes nowhere but into its result."""
     inner = applied_flow(flow, call)
-    if inner is None or inner.summary.backward or any(kept.graph is not Fact.NO for kept in inner.summary.kept):
+    if inner is None or inner.runs_backward or any(kept.graph is not Fact.NO for kept in inner.summary.kept):
         return None
     for op in inner.named("module"):
         trainable = op.receiver is not None and op.receiver.trainable is Fact.YES and not is_criterion(op)

@@ -41,7 +41,10 @@ def _uses_of(word: str) -> re.Pattern[str]:
 
 
 def _used(word: str, text: str) -> bool:
-    return f".{word}(" in text or _uses_of(word).search(text) is not None
+    if f".{word}(" in text:
+        return True
+    may_be = f".{word}" in text or f"{word}(" in text or f"{word} (" in text  # before a pattern is made
+    return may_be and _uses_of(word).search(text) is not None
 
 
 def plain_words(text: str, words: frozenset[str], imported: Container[str]) -> frozenset[str]:

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import libcst as cst
 
+from torchmemlint.flow.frame import dotted
+
 UNSET = object()
 CONSTANTS = {"True": True, "False": False, "None": None}
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member of an enumeration of the project."""
+
+    owner: str  # the class's own name
+    name: str
 
 
 def constant(node: cst.BaseExpression | None) -> Any:
@@ -31,14 +42,35 @@ def holds(test: cst.BaseExpression, given: Mapping[str, Any]) -> bool | None:
     if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
         return _compared(test, given)
     value = given.get(test.value, UNSET) if isinstance(test, cst.Name) else UNSET
-    return None if value is UNSET else bool(value)
+    return None if value is UNSET or isinstance(value, Member) else bool(value)
 
 
 def _compared(test: cst.Comparison, given: Mapping[str, Any]) -> bool | None:
     left = given.get(test.left.value, UNSET) if isinstance(test.left, cst.Name) else UNSET
-    right, operator = constant(test.comparisons[0].comparator), test.comparisons[0].operator
+    right, operator = test.comparisons[0].comparator, test.comparisons[0].operator
+    if isinstance(operator, (cst.Is, cst.Equal)):
+        return _same(left, right)
+    if isinstance(operator, (cst.In, cst.NotIn)):
+        found = _among(left, right)
+        return found if found is None or isinstance(operator, cst.In) else not found
+    same = _same(left, right) if isinstance(operator, (cst.IsNot, cst.NotEqual)) else None
+    return None if same is None else not same
+
+
+def _same(left: Any, node: cst.BaseExpression) -> bool | None:
+    """Is a known value the one that is written there?"""
+    right = constant(node)
+    if right is UNSET and isinstance(left, Member) and isinstance(node, cst.Attribute):
+        owner = (dotted(node.value) or "").rpartition(".")[2]
+        return left.name == node.attr.value if owner == left.owner else None
     if left is UNSET or right is UNSET or left is ... and right is not None:
         return None
-    if isinstance(operator, (cst.Is, cst.Equal)):
-        return bool(left == right)
-    return bool(left != right) if isinstance(operator, (cst.IsNot, cst.NotEqual)) else None
+    return None if isinstance(left, Member) and right is not None else bool(left == right)
+
+
+def _among(left: Any, node: cst.BaseExpression) -> bool | None:
+    """Is a known value one of those that are written there?"""
+    if not isinstance(node, (cst.Tuple, cst.List, cst.Set)):
+        return None
+    found = {_same(left, e.value) for e in node.elements}
+    return True if True in found else None if None in found else False

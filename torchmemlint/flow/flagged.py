@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from torchmemlint.flow.callers import CANDIDATES, CallSite
-from torchmemlint.flow.conditions import UNSET, constant, holds
+from torchmemlint.flow.conditions import UNSET, Member, constant, holds
 from torchmemlint.flow.enclosing import around
 from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.graph import Mode, Op, Sink, fact, upstream
 from torchmemlint.flow.lean import walk
 from torchmemlint.flow.values import Fact, Kind
+from torchmemlint.index.model import ClassInfo
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
 
 FREEZING = frozenset({"requires_grad_", "torch.requires_grad_"})
 SWITCHES = frozenset({"requires_grad", "requires_grad_"})
+ENUMERATIONS = frozenset({"enum.Enum", "enum.IntEnum", "enum.StrEnum"})
 LEAVING = (cst.Return, cst.Continue, cst.Raise, cst.Break)
 HELD = frozenset({Sink.BACKWARD, Sink.RETURNED, Sink.YIELDED, Sink.UNKNOWN_CALL, Sink.ATTRIBUTE, Sink.GLOBAL})
 
@@ -84,7 +86,7 @@ def skipped_in_turn(flow: FunctionFlow) -> tuple[Op, cst.For, str] | None:
         if _switches_parameters(flow, flow.frame.number(loop)):
             continue
         for phase in _listed(flow, loop.iter):
-            given = {loop.target.value: constant(phase)}
+            given = {loop.target.value: _setting(flow, phase)}
             if all(any(holds(t.test, given) is (not t.wanted) for t in each) for each in tests):
                 return forward, loop, flow.unit.text(phase)
     return None
@@ -179,12 +181,21 @@ def _arguments(flow: FunctionFlow, site: CallSite) -> dict[str, Any]:
     for parameter, argument, op in zip(flow.info.parameters, bound, flow.parameters):
         if argument is None:
             default = op.node.default if isinstance(op.node, cst.Param) else None
-            given[parameter.name] = constant(default)
+            given[parameter.name] = _setting(flow, default)
         elif argument.value.kind in (Kind.OPTIMIZER, Kind.MODULE, Kind.SCALER):
             given[parameter.name] = ...
         else:
-            given[parameter.name] = constant(argument.node)
+            given[parameter.name] = _setting(site.flow, argument.node)
     return given
+
+
+def _setting(flow: FunctionFlow, node: cst.BaseExpression | None) -> Any:
+    """The literal or the member of an enumeration that an expression is, there; UNSET of any other."""
+    owner = dotted(node.value) if isinstance(node, cst.Attribute) else None
+    info = flow.program.project.lookup(flow.unit.index, owner) if owner is not None else None
+    if not isinstance(info, ClassInfo) or not isinstance(node, cst.Attribute) or ENUMERATIONS.isdisjoint(info.bases):
+        return constant(node)
+    return Member(info.name, node.attr.value)
 
 
 def _recorded(site: CallSite) -> bool:

@@ -52,7 +52,7 @@ class LoadOntoDevice(Rule):
     @on(OpClosed, "torch.load")
     def check(self, event: OpClosed) -> Iterator[Finding]:
         """One finding a load."""
-        load = loaded(event.op)
+        load = loaded(event.function, event.op)
         if not load.on_device:
             return
         into = self._restored(event, load)
@@ -80,7 +80,7 @@ class LoadOntoDevice(Rule):
         if load.restores or not any(op.name == "return" for op in load.others):
             return None
         for site in event.function.program.callers.sites(event.function.info).calls:
-            for op in restores_module(loaded(site.op)):
+            for op in restores_module(loaded(site.flow, site.op)):
                 path = dotted(op.receiver_node) if op.receiver_node is not None else None
                 if op.receiver and on_accelerator(site.flow, op.receiver, path, op.order) is Fact.YES:
                     return op

@@ -58,7 +58,7 @@ class CheckpointKeptAlive(Rule):
     def check(self, event: OpClosed) -> Iterator[Finding]:
         """One finding a load, or a call of the project's own function that loads."""
         direct = event.op.name == "torch.load"
-        load = loaded(event.op) if direct else read_by_helper(event.function, event.op)
+        load = loaded(event.function, event.op) if direct else read_by_helper(event.function, event.op)
         if load is None:
             return
         into = next(restores_module(load), None)

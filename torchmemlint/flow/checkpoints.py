@@ -56,13 +56,36 @@ class Loaded:
         return tuple(op for op in self.restores if not assigns(op))
 
 
-def loaded(op: Op) -> Loaded:
+def loaded(flow: FunctionFlow, op: Op) -> Loaded:
     """What becomes of a "torch.load" operation's result within its function."""
-    carriers = frozenset(closure([op], lambda o: o.uses if o is op or carries(o) else (), 400))
-    ends = sorted((o for o in carriers if o is not op and not carries(o)), key=lambda o: o.order)
-    restores = tuple(o for o in ends if is_restore(o) and _first(o, carriers))
+
+    def on(o: Op) -> bool:
+        return o is op or carries(o) or _given_back(flow, o, op)
+
+    reached = frozenset(closure([op], lambda o: o.uses if on(o) else (), 400))
+    carriers = frozenset(o for o in reached if on(o))
+    ends = sorted(reached - carriers, key=lambda o: o.order)
+    restores = tuple(o for o in ends if is_restore(o) and _first(o, reached))
     others = tuple(o for o in ends if o not in restores and o.name != "del")
-    return Loaded(op, destination(op), frozenset(o for o in carriers if carries(o) or o is op), restores, others)
+    return Loaded(op, destination(op), carriers, restores, others)
+
+
+def _given_back(flow: FunctionFlow, call: Op, load: Op) -> bool:
+    """Is it a function of the project that is given what was loaded and returns it, under other keys perhaps?"""
+    info = flow.program.called(call) if call.name == "call" else None
+    inner = flow.program.flow(info) if info is not None and not info.is_generator else None
+    if info is None or inner is None or inner is flow:
+        return False
+    for parameter, given in zip(inner.parameters, flow.program.callers.bound(info, call)):
+        made = closure(given.value.defs if given is not None else (), lambda o: o.inputs if carries(o) else (), 60)
+        if load in made and _returned(parameter):
+            return True
+    return False
+
+
+def _returned(parameter: Op) -> bool:
+    reached = closure([parameter], lambda o: o.uses if o is parameter or carries(o) else (), 60)
+    return any(o.name == "return" for o in reached)
 
 
 def read_by_helper(flow: FunctionFlow, call: Op) -> Loaded | None:
@@ -71,11 +94,11 @@ def read_by_helper(flow: FunctionFlow, call: Op) -> Loaded | None:
     info = flow.program.called(call)
     if info is None or info.words.isdisjoint(READERS):
         return None
-    load = loaded(call)
+    load = loaded(flow, call)
     inner = flow.program.flow(info) if load.restores else None
     if inner is None or inner is flow:
         return None
-    reads = [loaded(op) for op in inner.named("torch.load")]
+    reads = [loaded(inner, op) for op in inner.named("torch.load")]
     returned = [read for read in reads if any(o.name == "return" for o in read.others)]
     if len(returned) != 1 or len(reads) != 1 or returned[0].restores:
         return None
@@ -190,7 +213,7 @@ def held_by_callers(flow: FunctionFlow, load: Loaded) -> Iterator[tuple[CallSite
     for site in flow.program.callers.sites(flow.info).calls:
         if site.flow is flow:
             continue
-        given = loaded(site.op)
+        given = loaded(site.flow, site.op)
         found = still_held(site.flow, replace(given, restores=(site.op, *given.restores)))
         if found is not None:
             yield site, *found

@@ -7,7 +7,17 @@ from collections.abc import Callable
 import libcst as cst
 
 from torchmemlint import knowledge
-from torchmemlint.flow import distributions, expressions, externals, holders, modules, project_calls, tensors, threads
+from torchmemlint.flow import (
+    distributions,
+    expressions,
+    externals,
+    holders,
+    modules,
+    objects,
+    project_calls,
+    tensors,
+    threads,
+)
 from torchmemlint.flow.backward import backward_call
 from torchmemlint.flow.contexts import apply_effect
 from torchmemlint.flow.dispatch import EXPRESSIONS, INVOKE, evaluate, invoke, unknown
@@ -279,7 +289,7 @@ METHODS: dict[Kind, Method] = {
 INVOKE |= {
     Kind.EXTERNAL: externals.call,
     Kind.FUNCTION: project_calls.function,
-    Kind.CLASS: project_calls.construct,
+    Kind.CLASS: objects.construct,
     Kind.MODULE: modules.forward,
     Kind.INSTANCE: project_calls.instance,
     Kind.UNKNOWN: _unproven,

@@ -268,6 +268,8 @@ class Classes:
             value = replace(value, elements=known if lasting else None)
         elif value.kind is Kind.MODULE and any(op.stores for op in value.defs):  # `layers.append(Block())`
             value = replace(value, elements=tuple(m for m in members_of(value) if m.kind is Kind.MODULE) or None)
+        elif value.kind is Kind.INSTANCE:
+            value = replace(value, elements=None)  # by then a backward may have walked them
         return replace(plain(value), graph=graph, params=frozenset(), const=None)
 
     def trainable(self, info: ClassInfo) -> Fact:

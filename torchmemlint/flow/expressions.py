@@ -54,11 +54,23 @@ def attribute_of(f: Frame, node: cst.Attribute, base: Value, path: str | None) -
     if base.kind is Kind.CONTAINER and knowledge.container_method(name) is not None and path is not None:
         return Value(kind=Kind.FUNCTION, graph=Fact.NO, name=f"method:{name}", elements=(base,))
     if isinstance(base.elements, dict) and name in base.elements:
-        return base.elements[name]
+        return base.elements[name] if base.kind is not Kind.INSTANCE else _field(f, node, base, path)
     if path is not None and base.kind is not Kind.CONTAINER:
         return load(f, path, node, base=base).value
     graph, params = f.derived([base])
     return f.op("load", node, Value(graph=graph, params=params), inputs=[base]).value
+
+
+def _field(f: Frame, node: cst.Attribute, base: Value, path: str | None) -> Value:
+    """What an object holds that was made in sight."""
+    name = node.attr.value
+    for user in base.defs[0].uses if len(base.defs) == 1 else ():
+        if user.name == "load" and type(user.node) is cst.Attribute and user.node.attr.value == name:
+            return user.value  # a backward on what was read before has walked the same graph
+    member = base.elements[name]  # type: ignore[index, call-overload]
+    op = f.op("load", node, member, inputs=[base, member], path=path)
+    op.receiver = base
+    return op.value
 
 
 def _tensor_attribute(f: Frame, node: cst.Attribute, base: Value, name: str) -> Value:

@@ -27,12 +27,11 @@ from torchmemlint.flow.values import (
     Value,
     alternatives,
     join,
-    known_members,
     mapped,
     replace,
     united,
 )
-from torchmemlint.index.model import ClassInfo, FunctionInfo
+from torchmemlint.index.model import FunctionInfo
 
 
 def function(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> Value:
@@ -111,42 +110,6 @@ def instance(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> V
 
 def _applied(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> Value:
     return f.op("custom", node, f.tensor([a.value for a in args]), arguments=args, callee=callee.name).value
-
-
-def construct(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> Value:
-    """Make an object of a project class."""
-    info = f.program.class_(callee.name)
-    if info is None:
-        return _chosen(f, node, callee, args) or unknown(f, node, args, callee)
-    value = f.program.instance(info)
-    if value.kind is Kind.INSTANCE:
-        graph, params = f.derived(_fields(f, node, info, args))
-        value = replace(value, graph=graph, params=params)
-    made = f.op("construct", node, value, arguments=args, callee=info.id)
-    made.target = info.path
-    return made.value
-
-
-def _chosen(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> Value | None:
-    """Make a module of one of several classes of the project, whichever a branch has chosen."""
-    made = [f.program.class_(choice.name) for choice in known_members(callee)]
-    values = [f.program.instance(info) for info in made if info is not None]
-    if not values or len(values) < len(made) or any(v.kind is not Kind.MODULE for v in values):
-        return None
-    return f.op("construct", node, functools.reduce(join, values), arguments=args).value
-
-
-def _fields(f: Frame, node: cst.Call, info: ClassInfo, args: list[Argument]) -> list[Value]:
-    """The arguments that a new object holds: all that a record is made of, what the constructor puts on the object."""
-    if f.program.is_record(f.program.instance(info)):
-        return [a.value for a in args]
-    init = f.program.method(f.program.key(info), "__init__")
-    summary = f.program.summary(init, ()) if init is not None and args else None
-    if init is None or summary is None:
-        return []
-    bound = bound_values(init, args, UNKNOWN, node)
-    held = {p for kept in summary.kept if kept.root == 0 and kept.how == "assign" for p in kept.params}
-    return [b.value for position, b in enumerate(bound) if b is not None and position in held]
 
 
 def bound_values(

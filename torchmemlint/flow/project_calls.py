@@ -125,11 +125,30 @@ def bound_values(
             bound.append(Argument(None, receiver, node))
         elif parameter.kind == "positional" and plain and parameter.name not in given:
             bound.append(plain.pop(0))
-        elif parameter.kind in ("vararg", "kwarg"):
-            bound.append(plain[0] if parameter.kind == "vararg" and plain else None)
+        elif parameter.kind == "vararg":
+            bound.append(plain[0] if plain else None)
+        elif parameter.kind == "kwarg":
+            bound.append(_further(info, given))
         else:
             bound.append(given.get(parameter.name))
     return [_one_of(spread) if b is None and spread else b for b in bound]
+
+
+def _further(info: FunctionInfo, given: dict[str, Argument]) -> Argument | None:
+    """The dict of the keywords that no parameter has the name of."""
+    names = {p.name for p in info.parameters if p.kind not in ("vararg", "kwarg")}
+    further = [a for name, a in given.items() if name not in names]
+    if not further:
+        return None
+    value = Value(
+        kind=Kind.CONTAINER,
+        graph=max(a.value.graph for a in further),
+        params=frozenset[int]().union(*(a.value.params for a in further)),
+        defs=tuple(dict.fromkeys(op for a in further for op in a.value.defs)),
+        name="dict",
+        elements={a.name: a.value for a in further},
+    )
+    return Argument("**", value, further[0].node)
 
 
 def _one_of(spread: Sequence[Argument]) -> Argument:

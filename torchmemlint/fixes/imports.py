@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -14,6 +15,9 @@ from torchmemlint.fixes.plan import Change, Ground, Plan, Refused, Step
 
 if TYPE_CHECKING:
     from torchmemlint.flow.units import Unit
+
+
+_GLOBAL = re.compile(r"(?:^|[;:])\s*global\b", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,7 @@ def _layout(text: str) -> _Layout:
     targets: dict[str, set[str]] = {}
     for name, target in _always_imported(body):
         targets.setdefault(name, set()).add(target)
-    others = set(_bound(body))
+    others = set(_bound(body, _GLOBAL.search(text) is not None))
     imported = {name: min(found) for name, found in targets.items() if len(found) == 1 and name not in others}
     decorators = getattr(body[0], "decorator_list", []) if body else []
     first_row = min(node.lineno for node in [body[0], *decorators]) if body else 0
@@ -53,14 +57,15 @@ def _always_imported(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
                 yield alias.asname or alias.name, f"{statement.module}.{alias.name}"
 
 
-def _bound(body: list[ast.stmt]) -> Iterator[str]:
-    """Names bound at the top level otherwise than by imports that always run, at any depth of `if` and `try`."""
+def _bound(body: list[ast.stmt], declared: bool) -> Iterator[str]:
+    """Names bound at the top level otherwise than by imports that always run, at any depth of `if` and `try`;
+    `declared`: also those that functions declare global."""
     waiting: list[ast.AST] = list(body)
     while waiting:
         node = waiting.pop()
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             yield node.name
-            yield from _declared_global(node)
+            yield from _declared_global(node) if declared else ()
             continue
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             always = node in body and not (isinstance(node, ast.ImportFrom) and node.level)

@@ -12,7 +12,6 @@ from torchmemlint.flow.emptied import emptying_functions
 from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.graph import Op, Store
 from torchmemlint.flow.lean import walk
-from torchmemlint.flow.patterns import assigned
 from torchmemlint.flow.values import Fact, Kind, Value, known_members
 
 if TYPE_CHECKING:
@@ -158,7 +157,7 @@ def _asked(flow: FunctionFlow, path: str) -> bool:
 def _by_identity(flow: FunctionFlow, key: cst.BaseExpression) -> bool:
     """Is the key made of an object's `id()`, in place or in the name's only assignment?"""
     if isinstance(key, cst.Name):
-        given = assigned(flow.node, key.value)
+        given = flow.assigned.get(key.value, [])
         key = given[0] if len(given) == 1 else key
     calls = (n for n in walk(key) if isinstance(n, cst.Call))
     return any(isinstance(n.func, cst.Name) and n.func.value == "id" for n in calls)

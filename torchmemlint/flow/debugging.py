@@ -9,7 +9,7 @@ import libcst as cst
 from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.graph import Op
 from torchmemlint.flow.lean import walk
-from torchmemlint.flow.patterns import alone, assigned
+from torchmemlint.flow.patterns import alone
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
@@ -83,5 +83,7 @@ def _listed(flow: FunctionFlow, node: cst.BaseExpression, depth: int) -> bool:
         return inner.inner_for_in is None and (few(inner) or depth > 0 and _listed(flow, inner.iter, depth - 1))
     if not isinstance(node, cst.Name) or not depth or any(op.path == node.value for op in flow.named("store")):
         return False
-    given = assigned(flow.node, node.value)
+    if all(op.path != node.value for op in flow.named("bind")):
+        return False
+    given = flow.assigned.get(node.value, [])
     return bool(given) and all(_listed(flow, value, depth - 1) for value in given)

@@ -29,7 +29,7 @@ OF_OBJECTS = frozenset({cst.Is, cst.IsNot, cst.In, cst.NotIn})
 
 
 def _name(f: Frame, node: cst.Name) -> Value:
-    value = f.read(node.value)
+    value = f.state.env.get(node.value)
     return value if value is not None else scope.lookup(f, node)
 
 

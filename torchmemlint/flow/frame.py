@@ -175,8 +175,11 @@ class Frame:
         graph, params = Fact.NO, frozenset[int]()
         for value in values:
             for part in _with_members(value) if value is not None else ():
-                own = Fact.YES if proven(part) else part.graph
-                graph, params = graph.either(own), united(params, part.params)
+                if part.graph > graph:
+                    graph = part.graph
+                if part.defs and part.defs[0].proven and proven(part):
+                    graph = Fact.YES
+                params = united(params, part.params)
         if self.state.mode is Mode.UNKNOWN and graph is Fact.YES:
             graph = Fact.MAYBE
         return graph, params

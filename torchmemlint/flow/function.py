@@ -18,7 +18,7 @@ from torchmemlint.flow.lean import children, walk
 from torchmemlint.flow.steppers import steps_nested
 from torchmemlint.flow.summary import Settings, Summary, summarise
 from torchmemlint.flow.types import is_open
-from torchmemlint.flow.units import own_parameters
+from torchmemlint.flow.units import dotted, own_parameters
 from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, alternatives, replace
 
 HANDLERS = (calls, expressions, statements)
@@ -84,6 +84,16 @@ class FunctionFlow:
     def parents(self) -> dict[cst.CSTNode, cst.CSTNode]:
         """The node that each node stands in."""
         return {child: node for node in walk(self.node) for child in children(node)}
+
+    @cached_property
+    def assigned(self) -> dict[str, list[cst.BaseExpression]]:
+        """What the plain assignments, those of nested functions too, give each name or attribute path."""
+        found: dict[str, list[cst.BaseExpression]] = {}
+        for node in walk(self.node):
+            if type(node) is cst.Assign:
+                for path in dict.fromkeys(dotted(target.target) for target in node.targets):
+                    found.setdefault(path or "", []).append(node.value)
+        return found
 
     def named(self, *names: str) -> list[Op]:
         """The operations with one of these names, in order."""

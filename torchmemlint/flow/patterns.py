@@ -11,7 +11,7 @@ import libcst as cst
 from torchmemlint import knowledge
 from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.graph import Op
-from torchmemlint.flow.lean import same_code, walk
+from torchmemlint.flow.lean import same_code
 from torchmemlint.flow.values import Kind, Value
 
 SIGNS: dict[type, str] = {
@@ -111,12 +111,6 @@ def sides(op: Op) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
 def alone(op: Op) -> bool:
     """Is the operation a statement of its own?"""
     return type(op.statement) is cst.Expr and op.statement.value is op.node
-
-
-def assigned(root: cst.CSTNode, name: str) -> list[cst.BaseExpression]:
-    """What the plain assignments under `root` give a name."""
-    statements = (node for node in walk(root) if type(node) is cst.Assign)
-    return [s.value for s in statements if any(dotted(target.target) == name for target in s.targets)]
 
 
 def in_place(op: Op) -> bool:

@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchmemlint import knowledge
 from torchmemlint.flow.frame import dotted
-from torchmemlint.flow.patterns import assigned, key_of, maker, nodes, number, operands, sign
+from torchmemlint.flow.patterns import key_of, maker, nodes, number, operands, sign
 from torchmemlint.flow.values import Kind, Value
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def written_number(flow: FunctionFlow, node: cst.BaseExpression) -> bool:
     """Is it a number by its form, or a name that is given nothing else? `4`, `x.shape[0]`, `x.size(0)`, `max(m, n)`."""
     if not isinstance(node, cst.Name):
         return _number_form(node)
-    given = assigned(flow.node, node.value)
+    given = flow.assigned.get(node.value, [])
     return bool(given) and all(map(_number_form, given))
 
 

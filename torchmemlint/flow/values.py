@@ -91,9 +91,11 @@ class Value:
 
     if not TYPE_CHECKING:
 
-        def __init__(self, **facts: Any) -> None:
-            """Only what is told is kept: the rest is read off the class, which makes values small and quick to copy."""
-            self.__dict__ = facts
+        def __init__(self, kind=Kind.UNKNOWN, graph=Fact.MAYBE, params=frozenset(), **facts: Any) -> None:
+            """Of the rest only what is told is kept, else read off the class: values are small and quick to copy."""
+            self.kind, self.graph, self.params = kind, graph, params
+            if facts:
+                self.__dict__.update(facts)
 
     @property
     def fact(self) -> Fact:

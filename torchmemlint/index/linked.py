@@ -112,7 +112,7 @@ class Linked:
 
     def _callees(self, info: FunctionInfo, *kinds: str) -> frozenset[str]:
         """What marks of these kinds name: ids of methods of the same object, names of others."""
-        names = _names(info, *kinds)
+        names = info.marks.after(*kinds)
         if not any(name.startswith(".") for name in names):
             return names
         owner = self.project.owner(info)
@@ -149,14 +149,9 @@ def _key(info: FunctionInfo) -> str:
     return f"{info.path}|{info.id}"
 
 
-def _names(info: FunctionInfo, *kinds: str) -> frozenset[str]:
-    """The names behind marks of these kinds."""
-    return frozenset(mark.partition(" ")[2] for mark in info.marks if mark.startswith(kinds))
-
-
 def _helpers(info: FunctionInfo) -> Iterable[str]:
     """The names of what it calls, of whatever object, without those that tensors and containers have."""
-    names = (name.removeprefix(".") for name in _names(info, CALLS, HANDS))
+    names = (name.removeprefix(".") for name in info.marks.after(CALLS, HANDS))
     return [name for name in names if not (tensor_method(name) or container_method(name))]
 
 
@@ -167,7 +162,7 @@ def _aids(project: ProjectIndex) -> set[str]:
     called = {
         name
         for info in forwards
-        for name in _names(info, CALLS, HANDS)
+        for name in info.marks.after(CALLS, HANDS)
         if not (name.startswith(".") or tensor_method(name) or container_method(name))
     }
     classes = [info for file in files for info in file.classes.values()]

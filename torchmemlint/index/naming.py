@@ -7,6 +7,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 
 from torchmemlint.index.model import FileIndex, FunctionInfo
+from torchmemlint.index.words import spelled
 
 _BITS = 24  # of a file's number
 _MASK = (1 << 39) - 1  # of a word's hash: both together are one number of 64 bits, without a sign
@@ -25,7 +26,8 @@ class Naming:
         """The functions and module bodies in whose text the word occurs."""
         if word not in self._mentions:
             infos = (info for file in self.files(word) for info in file.functions.values())
-            self._mentions[word] = [info for info in infos if word in info.words]
+            wanted = spelled(word)
+            self._mentions[word] = [info for info in infos if wanted in info.words.text]
         return self._mentions[word]
 
     def files_of(self, words: Iterable[str]) -> Iterator[FileIndex]:

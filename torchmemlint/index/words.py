@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Set
-from functools import lru_cache
+from functools import cache, lru_cache
 
 LONG = 2_000  # characters: a longer text is not searched for each word anew
 FEW = 4  # words that are searched for one by one
@@ -18,20 +19,30 @@ def _split(text: str) -> list[str]:
     return text[1:-1].split("\n") if text else []
 
 
+@cache
+def _beginning(beginnings: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(f"^(?:{'|'.join(map(re.escape, beginnings))})(.*)", re.MULTILINE)
+
+
+def spelled(word: str) -> str:
+    """What stands in the text of a set of words that has this one: to look for it in many."""
+    return f"\n{word}\n"
+
+
 class Words(Set[str]):
     """A set of words, none of which holds a line feed; sorted, so that equal sets have equal texts."""
 
-    __slots__ = ("_text",)
-    _text: str
+    __slots__ = ("text",)
+    text: str
 
     def __init__(self, words: Iterable[str] = ()) -> None:
         known = sorted(words if isinstance(words, (set, frozenset)) else {*words})
-        self._text = "\n".join(["", *known, ""]) if known else ""
+        self.text = "\n".join(["", *known, ""]) if known else ""
 
     @classmethod
     def _of(cls, text: str) -> Words:
         made = cls.__new__(cls)
-        made._text = text
+        made.text = text
         return made
 
     @classmethod
@@ -39,36 +50,40 @@ class Words(Set[str]):
         return frozenset(it)
 
     def __reduce__(self) -> tuple[object, tuple[str]]:
-        return Words._of, (self._text,)
+        return Words._of, (self.text,)
 
     def __contains__(self, word: object) -> bool:
-        return f"\n{word}\n" in self._text
+        return f"\n{word}\n" in self.text
+
+    def after(self, *beginnings: str) -> frozenset[str]:
+        """What follows in the words that begin with one of these."""
+        return frozenset(_beginning(beginnings).findall(self.text))
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_split(self._text))
+        return iter(_split(self.text))
 
     def __len__(self) -> int:
-        return max(0, self._text.count("\n") - 1)
+        return max(0, self.text.count("\n") - 1)
 
     def __bool__(self) -> bool:
-        return bool(self._text)
+        return bool(self.text)
 
     def __repr__(self) -> str:
-        return f"Words({_split(self._text)})"
+        return f"Words({_split(self.text)})"
 
     def __hash__(self) -> int:
-        return hash(self._text)
+        return hash(self.text)
 
     def __eq__(self, other: object) -> bool:
-        return self._text == other._text if isinstance(other, Words) else super().__eq__(other)
+        return self.text == other.text if isinstance(other, Words) else super().__eq__(other)
 
     def spread(self) -> frozenset[str]:
         """The words as a set of Python's."""
-        return _spread(self._text) if len(self._text) > LONG else frozenset(_split(self._text))
+        return _spread(self.text) if len(self.text) > LONG else frozenset(_split(self.text))
 
     def isdisjoint(self, other: Collection[str]) -> bool:  # type: ignore[override]
         """Is none of the others among the words?"""
-        text = self._text
+        text = self.text
         if len(text) <= LONG and len(other) <= FEW:
             return not any(f"\n{word}\n" in text for word in other)
         return self.spread().isdisjoint(other)
@@ -85,8 +100,8 @@ class Words(Set[str]):
 
     def without(self, others: Words, more: Words) -> frozenset[str]:
         """The words but the others, with some more. (One set is made, as this is asked of each function.)"""
-        words = {*_split(self._text), *_split(more._text)}
-        return frozenset(words.difference(_split(others._text)) if others else words)
+        words = {*_split(self.text), *_split(more.text)}
+        return frozenset(words.difference(_split(others.text)) if others else words)
 
     def __sub__(self, other: Iterable[str]) -> frozenset[str]:
         return self.spread().difference(other)

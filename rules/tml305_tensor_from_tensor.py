@@ -8,7 +8,7 @@ from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.fixes import Plan, replace
 from torchmemlint.flow.arrays import also_on_host
 from torchmemlint.flow.events import OpClosed
-from torchmemlint.flow.graph import Op
+from torchmemlint.flow.graph import Op, closure
 from torchmemlint.flow.values import Kind, Value
 
 ARRAYS = frozenset("torch.reshape torch.transpose torch.squeeze torch.flatten torch.swapaxes torch.ravel".split())
@@ -43,7 +43,7 @@ class TensorFromTensor(Rule):
         """`torch.tensor(t)`."""
         op = event.op
         first = op.argument(0, "data")
-        if first is None or not _is_tensor(first.value) or _chosen(op, first.value):
+        if first is None or not _is_tensor(first.value) or _chosen(op, first.value) or _by_turns(op, first.value):
             return
         if also_on_host(event.function, first.node):
             return
@@ -84,7 +84,13 @@ class TensorFromTensor(Rule):
 
 
 def _is_tensor(value: Value) -> bool:
-    return value.kind is Kind.TENSOR and not value.weak and not any(map(_may_be_array, value.defs))
+    made = not any(_may_be_array(op) or _is_host(op) for op in value.defs)
+    return value.kind is Kind.TENSOR and not value.weak and made
+
+
+def _is_host(op: Op) -> bool:
+    """Is it a number or array on another branch? A setting (`value or self.fill`) stands in where none is given."""
+    return op.value.kind is Kind.HOST and op.name != "load"
 
 
 def _may_be_array(op: Op) -> bool:
@@ -98,3 +104,10 @@ def _may_be_array(op: Op) -> bool:
 def _chosen(op: Op, value: Value) -> bool:
     """Is it a parameter in one arm of a branch? The test may have told that it is no tensor here."""
     return bool(op.branches) and all(maker.name == "param" for maker in value.defs)
+
+
+def _by_turns(op: Op, value: Value) -> bool:
+    """Is it a member of what the results go back to, as in `d[k] = torch.tensor(d[k])`? The next one is another."""
+    return any(
+        maker.name in ("iter", "item") and op in maker.inputs for maker in closure(value.defs, lambda o: o.inputs)
+    )

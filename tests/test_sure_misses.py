@@ -52,3 +52,37 @@ for number, name in enumerate(files[:-1]):
 def test_no_hint_but_a_warning(code: str, text: str) -> None:
     found = findings(HEAD + text, Path("program.py"), hints=False)
     assert [d.code for d in found] == [code]
+
+
+HELPER = """\
+import unittest
+
+import torch
+from torch import nn
+
+
+class NetTester:
+    def __init__(self, parent):
+        self.parent = parent
+
+    def create_and_check(self, x):
+        model = nn.Sequential(nn.Linear(3, 4), nn.ReLU())
+        model.eval()
+        result = model(x)
+        self.parent.assertEqual(result.shape, (2, 4))
+
+
+class NetTest(unittest.TestCase):
+    def test_net(self):
+        NetTester(self).create_and_check(torch.rand(2, 3))
+"""
+
+
+@pytest.mark.parametrize(
+    ("head", "loud"), [("", []), ("import numpy as np\n", ["TML201"])], ids=["tests", "an evaluation"]
+)
+def test_what_stands_beside_test_cases_is_a_test(head: str, loud: list[str]) -> None:
+    """Run once on little; a file that is only called like one may evaluate a model."""
+    text = HELPER if not head else head + HELPER.replace("import unittest\n", "").partition("class NetTest(")[0]
+    found = findings(text, Path("test_net.py"), hints=False)
+    assert [d.code for d in found] == loud

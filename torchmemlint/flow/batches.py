@@ -33,6 +33,5 @@ def epoch_end(flow: FunctionFlow) -> FunctionInfo | None:
 
 
 def written_dict(op: Op) -> bool:
-    """Is it a dict whose keys are all written down, or what its `keys` gives?"""
-    made = op.inputs if op.name == "?call" and (op.callee or "").endswith(".keys") else [op]
-    return bool(made) and all(o.name == "literal.dict" and bool(o.inputs) and not o.stores for o in made)
+    """Is it a dict whose keys are all written down?"""
+    return op.name == "literal.dict" and bool(op.inputs) and not op.stores

@@ -233,9 +233,10 @@ def _drops_dimensions(op: Op) -> bool:
 
 
 def through(op: Op) -> Sequence[Op]:
-    """The operands, unless the operation moves its result to the CPU, makes it small, or is out of sight."""
-    if op.name == "?call" and not (op.callee or "").startswith("?."):
-        return []
+    """The operands, unless the operation moves its result to the CPU, makes it small, or is out of sight: what a method
+    gives may be of its object, not of what it is given."""
+    if op.name == "?call":
+        return op.receiver.defs if op.receiver is not None and (op.callee or "").startswith("?.") else []
     return [] if op.value.device == "cpu" or op.value.kind is Kind.HOST or reduces(op) else op.inputs
 
 

@@ -12,11 +12,13 @@ if TYPE_CHECKING:
     from torchmemlint.flow.graph import Op
 
 WORK = frozenset({"backward", "load_state_dict", "load"})
+FRAMEWORKS = frozenset({"unittest", "pytest"})
 TEST_CASES = frozenset({"unittest.TestCase", "unittest.IsolatedAsyncioTestCase", "unittest.case.TestCase"})
 
 
 def in_test(flow: FunctionFlow) -> bool:
-    """Is the function in a file of tests, or a method of a test case or of a class that one inherits from?"""
+    """Is the function in a file of tests, or a method of a test case, of a class that one inherits from or of one that
+    stands beside test cases? (Files called so may also evaluate a model: `test_net.py`.)"""
     info, project = flow.info, flow.program.project
     stem = PurePath(info.path).stem
     collected = stem.startswith("test_") or stem.endswith("_test")
@@ -25,7 +27,12 @@ def in_test(flow: FunctionFlow) -> bool:
         return collected and bool(info.name)
     family = [owner, *project.subclasses(owner)]
     by_unittest = any(not TEST_CASES.isdisjoint(project.external_bases(c)) for c in family)
-    return by_unittest or (collected and owner.name.startswith("Test"))
+    return by_unittest or collected and (owner.name.startswith("Test") or _imports_framework(flow))
+
+
+def _imports_framework(flow: FunctionFlow) -> bool:
+    """Does the file import what runs tests?"""
+    return any(target.partition(".")[0] in FRAMEWORKS for target in flow.unit.index.imports.values())
 
 
 def asserts(flow: FunctionFlow) -> bool:

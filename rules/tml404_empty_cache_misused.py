@@ -10,18 +10,18 @@ from torchmemlint.fixes import Plan, delete_statement
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.graph import Op
 from torchmemlint.flow.liveness import Weight, held_across
+from torchmemlint.flow.releasing import STEP, same_step, unconditional
 
 from ._retire import retire
-
-STEP = ("module", "backward", "step")
 
 
 class EmptyCacheMisused(Rule):
     """The allocator's cache is emptied in every step, or while the large tensors are still bound.
 
     ## What it does
-    Reports `torch.cuda.empty_cache()` in the loop body that runs the forward or the backward, and before a later phase
-    while names that nothing reads again still hold a module, a collected data set or outputs.
+    Reports `torch.cuda.empty_cache()`, or a call of a helper for it, in the loop body that runs the forward or the
+    backward; and before a later phase, while names that nothing reads again still hold a module, a collected data set
+    or outputs.
 
     ## Why it costs memory
     The call gives cached blocks that no tensor uses back to the driver. It frees no tensor: what a name still holds
@@ -48,32 +48,47 @@ class EmptyCacheMisused(Rule):
     def check(self, event: OpClosed) -> Iterator[Finding]:
         """One finding a call."""
         op = event.op
-        work = self._same_step(event) if op.loops and not op.handlers else None
+        work = same_step(event.function, op)
         if work is not None:
             yield self._each_step(event, work)
         elif not op.loops:
             yield from self._still_bound(event)
+            yield from self._by_callers(event)
+
+    def _by_callers(self, event: OpClosed) -> Iterator[Finding]:
+        """A helper that empties the cache and computes nothing is called in every step."""
+        op, flow = event.op, event.function
+        if op.handlers or flow.named(*STEP, "call"):
+            return
+        for site in flow.program.callers.sites(flow.info).calls:
+            work = same_step(site.flow, site.op)
+            if work is not None:
+                unless = len(site.op.branches) > len(work.branches) or not unconditional(flow, op)
+                related = (
+                    ("the cache is emptied here", Place(op.unit, op.node)),
+                    ("the step's work is here", Place(work.unit, work.node)),
+                )
+                here = site.op.unit.source.path == op.unit.source.path
+                place = Place(site.op.unit, site.op.node) if here else Place(op.unit, op.node)
+                severity = Severity.HINT if unless else self.severity
+                yield Finding(self.code, self.name, severity, self._message(site.op), place, related)
+                return
 
     @staticmethod
-    def _same_step(event: OpClosed) -> Op | None:
-        """The forward or backward that runs in the same loop body, once an iteration; none in a loop over models."""
-        op = event.op
-        work = [o for o in event.function.named(*STEP) if o.loops == op.loops and not o.depth]
-        makers = [m for o in work if o.name == "module" and o.receiver is not None for m in o.receiver.defs]
-        return work[0] if work and all(m.loops != op.loops for m in makers) else None
+    def _message(op: Op) -> str:
+        return (
+            f"`{op.unit.text(op.node)}` in every iteration frees nothing that the next one does not "
+            "allocate again; the peak stays the same and each step takes longer"
+        )
 
     def _each_step(self, event: OpClosed, work: Op) -> Finding:
         op = event.op
-        message = (
-            f"`{event.function.unit.text(op.node)}` in every iteration frees nothing that the next one does not "
-            "allocate again; the peak stays the same and each step takes longer"
-        )
         conditional = len(op.branches) > len(work.branches)
         fix = delete_statement(op.statement) if isinstance(op.statement, cst.Expr) else None
         return self.finding(
             event,
             op.node,
-            message,
+            self._message(op),
             severity=Severity.HINT if conditional else self.severity,
             related=(("the step's work is here", Place(work.unit, work.node)),),
             fix=fix.unsafe("another process may count on the memory") if fix is not None else None,

@@ -70,7 +70,7 @@ class RepeatInsteadOfExpand(Rule):
             return
         known = units(op.receiver)
         sure = all(known.has(i, len(counts)) for i in stretched)
-        found = reading(event.function, op, stop=FLATTENING)
+        found = reading(event.function, op, returns=True, stop=FLATTENING)
         if overwritten(op.receiver) or not found.readers and not found.escapes:
             return
         if _read_expanded(found):
@@ -166,8 +166,16 @@ def _read_expanded(found: Reading) -> bool:
     return (
         not found.escapes
         and bool(found.readers)
-        and all(knowledge.reads_expanded(bare(user) or user.name) for user in found.ops)
+        and all(knowledge.reads_expanded(bare(user) or user.name) or _masks(user, op) for user, op in found.readers)
     )
+
+
+def _masks(user: Op, op: Op) -> bool:
+    """Is it the mask of an attention, which broadcasts over heads and queries?"""
+    if user.name != ATTENTION or user.receiver is None or op in user.receiver.defs:
+        return False
+    mask, others = user.argument(2, "attn_mask"), (user.argument(0, "key"), user.argument(1, "value"))
+    return mask is not None and op in mask.value.defs and all(a and op not in a.value.defs for a in others)
 
 
 def _fed_to_forward(found: Reading) -> bool:

@@ -12,7 +12,7 @@ from torchmemlint.flow.events import Event, OpClosed
 from torchmemlint.flow.graph import Sink, Store, fact, written
 from torchmemlint.flow.keeping import holder_kind, outlives
 from torchmemlint.flow.narrowing import Narrowed, Share, kept_whole, narrowed, of_forward
-from torchmemlint.flow.values import Fact, Kind, Value
+from torchmemlint.flow.values import Fact, Kind, Value, known_members
 from torchmemlint.index.marks import ATTRIBUTE, COLLECTS, GATHERS, GRAPHS, KEEPS, SLICES
 
 LASTING = frozenset({Sink.ATTRIBUTE, Sink.GLOBAL})
@@ -58,11 +58,12 @@ class ViewKeepsStorage(Rule):
         kind = holder_kind(event.function, event.op) if event.op.stores else None
         for store in event.op.stores if kind is not None else ():
             if self._lasts(event, store, kind):
-                part = self._part(event, store.value)
+                part, member = self._first(event, store.value)
                 if part is not None:
                     name = event.op.path or store.op.path or "the list"
                     message = f"`{name}` keeps the whole storage of the tensor that this is a small view of"
-                    yield self._told(event, part, store.op.node, store.value_node, message)
+                    node = store.value_node if member is store.value else None
+                    yield self._told(event, part, store.op.node, node, message)
 
     @on(OpClosed, "save")
     def check_save(self, event: OpClosed) -> Iterator[Finding]:
@@ -71,8 +72,7 @@ class ViewKeepsStorage(Rule):
             return
         for argument in event.op.arguments[:1]:
             value = argument.value
-            members = value.elements.values() if isinstance(value.elements, dict) else value.elements or (value,)
-            for member in members:
+            for member in known_members(value) or (value,):
                 part = self._part(event, member)
                 if part is not None and not part.moved:
                     node = argument.node if member is value else None
@@ -84,6 +84,16 @@ class ViewKeepsStorage(Rule):
         if kind == "container":
             return store.how in COLLECTING and outlives(event.op, store)
         return store.how in COLLECTING or (store.how == "assign" and bool(store.op.sunk & LASTING))
+
+    def _first(self, event: Event, value: Value) -> tuple[Narrowed | None, Value]:
+        """The stored value as a part, or that member of a stored tuple or dict which alone shares its storage."""
+        members = known_members(value) if value.kind is Kind.CONTAINER else ()
+        for member in (value, *members):
+            part = self._part(event, member)
+            others = [m for m in members if m is not member]
+            if part is not None and not any(part.base in (*m.defs, *m.shares) for m in others):
+                return part, member
+        return None, value
 
     @staticmethod
     def _part(event: Event, value: Value) -> Narrowed | None:

@@ -63,8 +63,9 @@ def kept_whole(part: Narrowed) -> bool:
     """Is the base kept itself, or a range of it too?"""
     keeping = ("store", "construct", "call", "return", "literal.list", "literal.tuple", "literal.dict")
     others = [user for user in part.base.uses if user is not part.view and _share(user) is Share.SOME]
+    packed = [user for user in part.base.uses if user.name.startswith("literal.")]
     return any(user.name == "store" for user in part.base.uses) or any(
-        use.name in keeping for other in others for use in other.uses
+        use.name in keeping for other in (*others, *packed) for use in other.uses
     )
 
 

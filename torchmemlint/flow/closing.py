@@ -23,6 +23,7 @@ from torchmemlint.registry import RUNS, role
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
+    from torchmemlint.index.model import FunctionInfo
 
 
 ALL = frozenset({HolderClosed, ForwardClosed, GradContextMisused, FunctionClosed})
@@ -147,17 +148,24 @@ def _evaluates(flow: FunctionFlow, op: Op, path: str | None) -> bool:
 
 
 def _made_in_eval(flow: FunctionFlow, path: str | None) -> bool:
-    """Does the constructor put the object's module into eval mode, and no method of the class train?"""
+    """Does the method that makes the object's module put it into eval mode, and no method of the class train?"""
     project = flow.program.project
-    owner = project.owner(flow.info)
-    init = project.method(owner, "__init__") if owner is not None and path is not None and "." in path else None
-    made = flow.program.flow(init) if init is not None and "eval" in init.words else None
-    if owner is None or made is None or path is None:
+    owner = project.owner(flow.info) if path is not None and "." in path else None
+    if owner is None or path is None:
         return False
     if any(not method.words.isdisjoint({"backward", "train"}) for method in project.methods(owner)):
         return False
-    attribute = ".".join(path.split(".")[:2])
-    return any(attribute in (op.path, *(u.path for u in op.uses if u.name == "store")) for op in made.named("eval"))
+    attribute = path.split(".")[1]
+    makers = [project.method(owner, "__init__"), *flow.program.classes.assigners(owner, attribute)]
+    return any(made is not None and "eval" in made.words and _puts_in_eval(flow, made, attribute) for made in makers)
+
+
+def _puts_in_eval(flow: FunctionFlow, maker: FunctionInfo, attribute: str) -> bool:
+    made = flow.program.flow(maker)
+    path = f"{maker.parameters[0].name}.{attribute}" if maker.parameters else attribute
+    return made is not None and any(
+        path in (op.path, *(u.path for u in op.uses if u.name == "store")) for op in made.named("eval")
+    )
 
 
 # -- grad-mode contexts -----------------------------------------------------------------------------------------------

@@ -188,7 +188,8 @@ class View:
             self.seen(info)
         linked = self.linked(info.path)
         words = info.own_marks()
-        return words.union(mark for mark in LINKED if info.id + mark in linked) if linked else words
+        added = [mark for mark in LINKED if info.id + mark in linked] if linked else []
+        return words.union(added) if added else words
 
     def linked(self, path: str) -> frozenset[str]:
         """The marks that only the linked project tells of a file's functions, behind their ids."""

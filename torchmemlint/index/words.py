@@ -100,8 +100,9 @@ class Words(Set[str]):
 
     def without(self, others: Words, more: Words) -> frozenset[str]:
         """The words but the others, with some more. (One set is made, as this is asked of each function.)"""
-        words = {*_split(self.text), *_split(more.text)}
-        return frozenset(words.difference(_split(others.text)) if others else words)
+        both = self.text[:-1] + more.text if self.text and more.text else self.text or more.text
+        words = frozenset(_split(both))
+        return words.difference(_split(others.text)) if others else words
 
     def __sub__(self, other: Iterable[str]) -> frozenset[str]:
         return self.spread().difference(other)

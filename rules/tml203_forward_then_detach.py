@@ -63,7 +63,7 @@ class ForwardThenDetach(Rule):
             f"used; they stay allocated {until}"
         )
         related = (("the graph is cut off here", Place(ends[0].unit, ends[0].node)),)
-        once = not op.loops and (not flow.info.name or asserts(flow))
+        once = asserts(flow) or not op.loops and not flow.info.name
         severity = Severity.HINT if once or single_row(op) or at_once(op) else self.severity
         yield self.finding(event, op.node, message, severity=severity, related=related, fix=self._fix(event, op))
 
@@ -81,7 +81,7 @@ class ForwardThenDetach(Rule):
                 ("the forward", Place(forward.unit, forward.node)),
                 ("the graph is cut off here", Place(ends[0].unit, ends[0].node)),
             )
-            once = not call.loops and (not flow.info.name or asserts(flow))
+            once = asserts(flow) or not call.loops and not flow.info.name
             severity = Severity.HINT if once or single_row(call) or at_once(call) else self.severity
             yield self.finding(event, call.node, message, severity=severity, related=related)
 

@@ -86,3 +86,22 @@ def test_what_stands_beside_test_cases_is_a_test(head: str, loud: list[str]) -> 
     text = HELPER if not head else head + HELPER.replace("import unittest\n", "").partition("class NetTest(")[0]
     found = findings(text, Path("test_net.py"), hints=False)
     assert [d.code for d in found] == loud
+
+
+def test_a_test_that_asserts_runs_little_in_a_loop_too() -> None:
+    """Its loops run over settings."""
+    text = """\
+import itertools
+import torch
+from torch import nn
+
+def test_kernels():
+    for n, d in itertools.product((1, 2), (3, 4)):
+        x = torch.rand(n, d, requires_grad=True)
+        first, second = nn.Linear(d, 4), nn.Linear(d, 4)
+        second.load_state_dict(first.state_dict())
+        first(x).sum().backward()
+        other = second(x)
+        assert other.std().item() > 0
+"""
+    assert findings(text, Path("test_kernels.py"), hints=False) == []

@@ -19,6 +19,8 @@ Found = tuple[Target | None, str]  # the project's object, if it is one, and the
 _Seen = set[tuple[str, str]]
 # Inside a package a sibling never replaces these in an absolute import.
 _LIBRARIES = sys.stdlib_module_names | {"torch", "numpy"}
+# Nor does a folder of that name anywhere below the top: `ops/torch/` beside `ops/cuda/`, neither of them on the path.
+_SELDOM = frozenset({"torch", "numpy"})
 _BUILTINS = frozenset(vars(builtins))
 
 
@@ -134,7 +136,7 @@ class Resolver:
         if file is None:
             yield from self._named(parts, 1)
         for root in self.roots(file):
-            if root in self.packages and parts[0] in _LIBRARIES:
+            if self._leaves_out(root, parts[0]):
                 continue
             for cut in range(len(parts), 0, -1):
                 found = self.by_stem.get(root + "/".join(parts[:cut]))
@@ -144,10 +146,19 @@ class Resolver:
             yield from self._named(parts, 2)
         yield from self._ending(parts)
 
+    def _leaves_out(self, root: str, head: str) -> bool:
+        """Does an absolute import from that folder mean a library by the name?"""
+        below = head in _SELDOM and root not in (self.top, self._above(self.top))
+        return below or root in self.packages and head in _LIBRARIES
+
     def _named(self, parts: Sequence[str], least: int) -> Iterator[tuple[FileIndex, list[str]]]:
         """Files whose module name it is, where only one has it; of scripts with `least` parts or more."""
         for cut in range(len(parts), 0, -1):
             found = self.by_module.get(".".join(parts[:cut]), ())
+            if len(found) == 1 and parts[0] in _SELDOM:
+                root = _stem(found[0]).removesuffix("/".join(parts[:cut]))
+                if self._leaves_out(root, parts[0]):
+                    continue
             if len(found) == 1 and (cut >= least or found[0].is_package):
                 yield found[0], list(parts[cut:])
 

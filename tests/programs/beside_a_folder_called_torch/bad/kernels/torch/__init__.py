@@ -1,0 +1,2 @@
+from .act import *
+from .filter import *

@@ -1,0 +1,7 @@
+import torch
+from kernels.torch.act import Activation
+
+
+class FusedActivation(Activation):
+    def forward(self, x):
+        return torch.ops.fused.act(x, self.alpha)

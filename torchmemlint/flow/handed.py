@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from torchmemlint.flow.graph import Mode, Op, fact, freed
 from torchmemlint.flow.patterns import key_of
 from torchmemlint.flow.types import never_holds_tensors
@@ -22,7 +24,7 @@ def handed(flow: FunctionFlow, value: Value) -> Value | None:
     caller behind it; None where no call hands over a graph. The call whose graph no backward has freed comes first."""
     if not any(_may_be_handed(flow, position) for position in value.params):
         return None
-    as_it_came = bool(value.defs) and all(op.name in PASSED for op in value.defs)
+    as_it_came = bool(value.defs) and all(map(_passed_on, value.defs))
     if not as_it_came and not any(runs_with_grad(flow, op) for op in value.defs):
         return None
     found = [given for position in value.params for given in _given(flow, position, DEPTH)]
@@ -57,12 +59,23 @@ def _given(flow: FunctionFlow, position: int, depth: int) -> Iterator[Value]:
         given = bound[position].value if position < len(bound) and bound[position] is not None else None  # type: ignore[union-attr]
         if given is None:
             continue
-        passed = bool(depth and given.defs) and all(op.name in PASSED for op in given.defs)
+        passed = bool(depth and given.defs) and all(map(_passed_on, given.defs))
         if passed and len(given.params) == 1 and fact(given) is not Fact.YES:
             above = _given(site.flow, next(iter(given.params)), depth - 1)
             yield from (part for whole in above if (part := _part(given, whole)) is not None)
         elif any(runs_with_grad(site.flow, op) for op in given.defs):
             yield given
+
+
+def _passed_on(op: Op) -> bool:
+    """Does it hand on what came in: a parameter, a member of one, or a field of an object that is one?"""
+    return op.name in PASSED or field_of(op) is not None
+
+
+def field_of(op: Op) -> str | None:
+    """The field that is read from an object which is a parameter."""
+    given = op.name == "load" and type(op.node) is cst.Attribute and bool(op.inputs)
+    return op.node.attr.value if given and all(o.name == "param" for o in op.inputs) else None  # type: ignore[attr-defined]
 
 
 def _part(value: Value, given: Value) -> Value | None:
@@ -73,9 +86,16 @@ def _part(value: Value, given: Value) -> Value | None:
     if given.kind is Kind.TENSOR and all(op.mode is Mode.OFF for op in taken):
         return None  # a view made without grad
     members = given.elements
+    field = field_of(taken[0])
+    if field is not None:
+        made_here = len(taken) == 1 and given.kind is Kind.INSTANCE and isinstance(members, dict)
+        return members.get(field) if made_here else None  # type: ignore[union-attr]
     key = key_of(taken[0].node) if len(taken) == 1 else None
     if isinstance(members, dict) and key is not None:
         return members.get(key)
-    if any(fact(m) is not Fact.YES for m in known_members(given)):
+    known = known_members(given)
+    if any(fact(m) is not Fact.YES for m in known):
         return None  # a test in the loop may leave out just the attached ones
+    if known and given.kind is Kind.CONTAINER:
+        return next((m for m in known if not freed(m)), known[0])
     return replace(given, kind=Kind.UNKNOWN, elements=None, scalar=Fact.MAYBE)

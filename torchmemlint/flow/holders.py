@@ -32,6 +32,8 @@ def load(f: Frame, path: str, node: cst.CSTNode, *, fresh: bool = True, base: Va
         f.anchors[path], op = node, None
     if op is None:
         value = f.program.path_value(f, path, base) if fresh else UNKNOWN
+        if base is not None and base.kind is Kind.INSTANCE and base.params and value.graph is Fact.MAYBE:
+            value = replace(value, graph=Fact.NO, params=base.params)  # a field of a record that is handed in
         op = f.op("load", f.anchors[path], value, path=path, receiver=base)
     if fresh and f.read(path) is None:
         f.put(path, op.value)

@@ -11,6 +11,7 @@ import libcst as cst
 from torchmemlint.findings import Place
 from torchmemlint.flow.conditions import UNSET, constant
 from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, closure, freed, proven, sinks
+from torchmemlint.flow.handed import field_of
 from torchmemlint.flow.lean import walk
 from torchmemlint.flow.units import dotted
 from torchmemlint.flow.values import (
@@ -227,7 +228,7 @@ def _kept(f: Frame, names: list[str]) -> list[Kept]:
     for op in f.ops:
         for store in op.stores:
             root = _root(op, names)
-            if root is not None and (store.value.graph is not Fact.NO or store.value.params):
+            if root is not None and not _is_field(store.value) and store.value.fact is not Fact.NO:
                 kept.append(_entry(f, root, op.path or names[root], store))
         if op.name == "torch.setitem":
             kept += _slot(f, op, names)
@@ -249,6 +250,11 @@ def _kept(f: Frame, names: list[str]) -> list[Kept]:
                     )
                 )
     return kept[:20]
+
+
+def _is_field(value: Value) -> bool:
+    """Is it read from an object that a caller hands in? Which of its fields has a graph that call's object tells."""
+    return bool(value.defs) and all(field_of(op) is not None and op.value.graph is Fact.NO for op in value.defs)
 
 
 def _entry(f: Frame, root: int, path: str, store: Store) -> Kept:

@@ -22,6 +22,8 @@ KEEPING = frozenset(
 )
 FEW = 16  # rounds of a loop that are not worth a warning
 
+FILLING = frozenset({"fill_", "full", "full_like", "new_full"})  # a token id is put in
+
 
 @dataclass(frozen=True)
 class Growth:
@@ -124,7 +126,8 @@ def _holds_indices(op: Op) -> bool:
 
 def _counts(op: Op) -> bool:
     fact = knowledge.operator(bare(op)) if bare(op) else None
-    return fact is not None and fact.dtype in INTEGRAL or op.name.endswith(".indices")
+    filled = bare(op) in FILLING and any(a.value.dtype in INTEGRAL for a in op.arguments)
+    return fact is not None and fact.dtype in INTEGRAL or op.name.endswith(".indices") or filled
 
 
 def _parts(op: Op) -> list[Op]:

@@ -70,9 +70,21 @@ class Callers:
                 unseen = True
                 continue
             found = [op for op in flow.ops if op.name != "argument" and self._runs(op, info, wanted)]
+            found = found or self._left_to_heirs(flow, info)
             calls += [CallSite(flow, op) for op in found]
             unseen = unseen or self._escapes(flow, key) or info.owner is not None and _maybe_called(flow, info)
         return Sites(tuple(calls), bool(calls) and not unseen)
+
+    def _left_to_heirs(self, flow: FunctionFlow, info: FunctionInfo) -> list[Op]:
+        """`self.step()` in a base class that has no such method: its heirs have."""
+        project = self.program.project
+        host, owner = project.owner(flow.info), project.owner(info)
+        if host is None or owner is None or host.id == owner.id or not flow.info.parameters:
+            return []
+        if all(base.id != host.id for base in project.mro(owner)[1:]):
+            return []
+        called = f"{flow.info.parameters[0].name}.{info.name}"
+        return [op for op in flow.named("?call") if op.callee == called]
 
     def _targets(self, info: FunctionInfo) -> set[tuple[str | None, str]]:
         """(file, callee) of the calls that may run it: its own, those of the method it overrides, its class's."""

@@ -42,6 +42,7 @@ class Sink(Form):
 
 
 _NOWHERE: frozenset[Sink] = frozenset()
+_KEPT = frozenset({Sink.ATTRIBUTE, Sink.GLOBAL})
 ARITHMETIC = frozenset(
     {"arith", "literal.list", "literal.tuple"}
     | {f"torch.{n}" for n in "add add_ mul sub div lerp lerp_ maximum minimum cat concat hstack vstack stack".split()}
@@ -182,11 +183,12 @@ def sinks(op: Op) -> frozenset[Sink]:
     found: set[Sink] = set()
     seen, waiting = {op}, [op]
     while waiting:
-        for user in waiting.pop().uses:
+        maker = waiting.pop()
+        for user in maker.uses:
             if user not in seen:
                 seen.add(user)
                 if user.sunk:
-                    found |= user.sunk
+                    found |= user.sunk if maker.name != "narrowed" else user.sunk - _KEPT
                 if user.passes:
                     waiting.append(user)
     return frozenset(found)

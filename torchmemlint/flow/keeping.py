@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchmemlint import knowledge
 from torchmemlint.flow.buffers import whole_buffer
 from torchmemlint.flow.cycles import carries, cuts
 from torchmemlint.flow.events import HolderClosed
 from torchmemlint.flow.graph import ARITHMETIC, Argument, Op, Sink, Store, closure, fact, freed, puts, sinks
 from torchmemlint.flow.handed import handed, runs_with_grad
 from torchmemlint.flow.leaves import is_leaf
+from torchmemlint.flow.passing import HANDING, hands_on
 from torchmemlint.flow.patterns import made_here
 from torchmemlint.flow.slots import written
 from torchmemlint.flow.values import Fact, Kind, Value, known_members
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 STORING = frozenset({COLLECTS, KEEPERS})
 """Marks of functions that are looked at themselves: a call in such a one says what its callee keeps."""
-HANDING = frozenset({"item", "bind", "store", "comprehension"})
 LOCAL = frozenset(
     {"literal.list", "literal.dict", "literal.set", "comprehension", "?call", "read", "copy", "construct"}
 )
@@ -206,7 +205,7 @@ def _grows(holder: Op, store: Store) -> bool:
         return True
     loop = store.op.loops[len(holder.loops)]
     made = closure(store.value.defs, lambda o: o.inputs if o.passes else ())
-    return any(loop in o.loops and not _hands_on(o) for o in made)
+    return any(loop in o.loops and not hands_on(o) for o in made)
 
 
 def _one_pass(holder: Op, store: Store) -> bool:
@@ -228,16 +227,6 @@ def replaced(store: Store) -> bool:
         return False
     keys = [s.slice.value for s in node.slice if isinstance(s.slice, cst.Index)]
     return len(keys) == len(node.slice) and all(isinstance(k, (cst.SimpleString, cst.Integer)) for k in keys)
-
-
-def _hands_on(op: Op) -> bool:
-    """Does the operation only pass on, group or view what was made before?"""
-    if op.name in HANDING or op.name.startswith("literal."):
-        return True
-    if op.name == "iter":  # a generator makes each member anew
-        return all(o.name.startswith(("torch.", "literal.")) or isinstance(o.node, cst.ListComp) for o in op.inputs)
-    fact = knowledge.operator(op.name.removeprefix("torch.")) if op.name.startswith("torch.") else None
-    return fact is not None and fact.kind == "view" or op.name == "torch.getitem"
 
 
 def _is_bound(holder: Op) -> bool:

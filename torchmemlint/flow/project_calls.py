@@ -128,18 +128,21 @@ def bound_values(
         elif parameter.kind == "vararg":
             bound.append(plain[0] if plain else None)
         elif parameter.kind == "kwarg":
-            bound.append(_further(info, given))
+            bound.append(_further(info, given, spread))
         else:
             bound.append(given.get(parameter.name))
     return [_one_of(spread) if b is None and spread else b for b in bound]
 
 
-def _further(info: FunctionInfo, given: dict[str, Argument]) -> Argument | None:
-    """The dict of the keywords that no parameter has the name of."""
+def _further(info: FunctionInfo, given: dict[str, Argument], spread: Sequence[Argument]) -> Argument | None:
+    """The dict of the keywords that no parameter has the name of; of the `spread` ones it is known where they come
+    from."""
     names = {p.name for p in info.parameters if p.kind not in ("vararg", "kwarg")}
     further = [a for name, a in given.items() if name not in names]
     if not further:
         return None
+    if spread:
+        return _one_of([*further, *spread])
     value = Value(
         kind=Kind.CONTAINER,
         graph=max(a.value.graph for a in further),

@@ -9,7 +9,7 @@ from torchmemlint.flow.conditions import holds
 from torchmemlint.flow.dispatch import evaluate
 from torchmemlint.flow.frame import Frame, dotted
 from torchmemlint.flow.types import HOST_TYPES, TENSOR_TYPES
-from torchmemlint.flow.values import Fact, Kind, replace
+from torchmemlint.flow.values import Fact, Kind, Value, replace
 
 TENSOR_TESTS = frozenset({"torch.is_tensor", "torch.is_floating_point"})
 TENSOR_METHODS = frozenset({"detach", "requires_grad", "backward", "grad_fn"})  # asked for with hasattr
@@ -45,11 +45,18 @@ def _by_type(f: Frame, test: cst.Call, holds: bool) -> None:
     if path is None or value is None or not tested:
         return
     if "tensor" in tested and not holds and value.kind in (Kind.TENSOR, Kind.UNKNOWN):
-        f.state.env[path] = replace(value, kind=Kind.UNKNOWN, graph=Fact.NO, params=frozenset())
+        f.state.env[path] = _narrowed(f, test, value, Kind.UNKNOWN)
     elif tested == {"tensor"} and holds and value.kind is Kind.UNKNOWN:
         f.state.env[path] = replace(value, kind=Kind.TENSOR)
     elif tested == {"host"} and holds and value.kind in (Kind.TENSOR, Kind.UNKNOWN):
-        f.state.env[path] = replace(value, kind=Kind.HOST, graph=Fact.NO, params=frozenset())
+        f.state.env[path] = _narrowed(f, test, value, Kind.HOST)
+
+
+def _narrowed(f: Frame, test: cst.Call, value: Value, kind: Kind) -> Value:
+    """The value where it is no tensor: what keeps it keeps no graph. (It may hold tensors: it is still known where it
+    comes from.)"""
+    known = replace(value, kind=kind, graph=Fact.NO, params=frozenset())
+    return f.op("narrowed", test, known, inputs=[value]).value if value.defs else known
 
 
 def _tested(f: Frame, test: cst.Call) -> set[str]:

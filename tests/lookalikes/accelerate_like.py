@@ -1,4 +1,5 @@
 """Other spellings of backward: a manual backward, an accelerator, a fabric, a scaler."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """Arrays that become tensors under a name that also holds a tensor: `torch.tensor` copies what was none."""
+
 import numpy as np
 import torch
 from scipy.cluster.vq import kmeans

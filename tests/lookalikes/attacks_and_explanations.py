@@ -1,4 +1,5 @@
 """Evaluations that need a graph: FGSM, PGD, saliency, integrated gradients."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

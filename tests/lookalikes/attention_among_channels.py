@@ -1,4 +1,5 @@
 """Cross-covariance attention: the scores are channels by channels, and einops' patterns say so."""
+
 import torch
 import torch.nn.functional as F
 from einops import rearrange

@@ -1,4 +1,5 @@
 """A constructor makes a tensor of the array that a method has put on the object."""
+
 from base import Lists, load
 import numpy as np
 import torch

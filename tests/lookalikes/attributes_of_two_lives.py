@@ -1,4 +1,5 @@
 """Attributes that start as None: a model that is called with grad off, a state that is detached, a best value."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """A module's attribute whose part goes on into another attribute, which the loss is computed with."""
+
 import torch
 from torch import nn
 

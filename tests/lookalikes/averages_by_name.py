@@ -1,4 +1,5 @@
 """Averages of detached weights and of data, by functions of torch that take the weight first; under no_grad."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """A function that is given the loss runs its backward: what is kept beside it are numbers and nodes of the graph."""
+
 import torch
 from accelerate import Accelerator
 from torch import nn

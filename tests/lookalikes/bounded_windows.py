@@ -1,4 +1,5 @@
 """A deque that drops the oldest holds a few batches' outputs, whatever the loader gives."""
+
 from collections import deque
 
 import torch

@@ -1,4 +1,5 @@
 """Recurrent training: one backward over the whole sequence, or a hidden state detached between windows."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -53,4 +54,6 @@ if __name__ == "__main__":
     sgd = torch.optim.SGD(net.parameters(), lr=0.1)
     print(net(torch.randn(4, 2, 3)).shape, whole_sequence(net, sgd, torch.randn(4, 2, 3)))
     core, top = nn.LSTM(3, 8), nn.Linear(8, 5)
-    windows(core, top, torch.optim.SGD(core.parameters(), lr=0.1), [(torch.randn(4, 2, 3), torch.zeros(4, 2).long())] * 2)
+    windows(
+        core, top, torch.optim.SGD(core.parameters(), lr=0.1), [(torch.randn(4, 2, 3), torch.zeros(4, 2).long())] * 2
+    )

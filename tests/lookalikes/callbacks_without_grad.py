@@ -1,4 +1,5 @@
 """A nested function is handed to one that runs without grad."""
+
 import torch
 
 

@@ -1,4 +1,5 @@
 """The helpers have no guard of their own; everybody who calls them has."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """A chain of steps that one backward walks as a whole; two losses over it, of which the first retains the graph."""
+
 import torch
 from torch import nn
 

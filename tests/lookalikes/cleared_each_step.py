@@ -1,4 +1,5 @@
 """Lists that are emptied, rebound or consumed within the step."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

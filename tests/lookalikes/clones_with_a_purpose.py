@@ -1,5 +1,6 @@
 """A clone before a conversion that may give the tensor itself: what it gives is written, or a part is kept without the
 whole. A clone that the graph saves, of an attribute that another method writes."""
+
 from torch import nn
 import torch
 import torch.nn.functional as F

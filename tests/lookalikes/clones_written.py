@@ -1,4 +1,5 @@
 """Clones of which one side is written while the other lives."""
+
 import torch
 from torch import nn
 

@@ -1,4 +1,5 @@
 """What a flag collects, the same flag reads."""
+
 from torch.utils.data import DataLoader
 from tqdm import tqdm
 import torch

@@ -1,4 +1,5 @@
 """A command line that grows through a recursion of joined lists: no program asks the driver here."""
+
 import os
 import subprocess
 import sys

@@ -1,4 +1,5 @@
 """Outputs that are all needed on the device at once: each of a second pass is compared with them."""
+
 import torch
 from torch import nn
 

@@ -1,4 +1,5 @@
 """Layers out of containers of modules; what a method of the forward collects is needed, or dies with the call."""
+
 import torch
 from torch import nn
 

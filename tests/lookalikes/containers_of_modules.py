@@ -1,4 +1,5 @@
 """Lists that hold layers, parameters, optimizers, configurations, callables."""
+
 import torch
 from torch import nn
 

@@ -1,4 +1,5 @@
 """Copies that something below needs."""
+
 import torch
 import torch.distributed as dist
 from torch import nn

@@ -1,4 +1,5 @@
 """Losses that mix the outputs of several forwards need all of them at once."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """A copy of the model is run and adapted in the very iteration that makes it."""
+
 from copy import deepcopy
 from torch import autograd, nn
 import torch

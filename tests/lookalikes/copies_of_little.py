@@ -1,4 +1,5 @@
 """Copies that cost a few bytes: of losses, of matrices whose size is written down; and one of the type that it has."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

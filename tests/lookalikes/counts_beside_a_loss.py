@@ -1,5 +1,6 @@
 """An unknown criterion returns a loss, a count and what is logged: that a backward walks the loss says nothing of the
 count, and a method that is given `dim` or `keepdim` is a tensor's, whose indices have no graph."""
+
 import torch
 from torch import nn
 

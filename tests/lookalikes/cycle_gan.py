@@ -1,4 +1,5 @@
 """Images on self, shared by the methods of one optimisation step."""
+
 import itertools
 
 import torch

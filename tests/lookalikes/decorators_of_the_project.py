@@ -1,4 +1,5 @@
 """Decorators that switch gradients off: made by a factory, chosen by version, wrapped by hand."""
+
 import functools
 
 import torch

@@ -1,4 +1,5 @@
 """A module's own file ends with a run on random numbers."""
+
 import torch
 from torch import nn
 

@@ -1,4 +1,5 @@
 """What is kept was cut from the graph first, by one of the many ways to do so."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """The gradient mode comes from a caller two levels up, from a lambda, or from a nested function's decorator."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """Where memory has run out the handler reports it with the function that has reported before."""
+
 import torch
 
 

@@ -1,5 +1,6 @@
 """Of exceptions only the text is kept; the retry follows the block; an exception of code without a model is stored; the traceback is
 dropped, or its frames are cleared, before the exception is kept."""
+
 import sys
 import traceback
 

@@ -1,4 +1,5 @@
 """Serving: one decorated entry point, helpers below it."""
+
 import torch
 from torch import nn
 

@@ -1,4 +1,5 @@
 """Hooks and lists collect features of a network because a loss compares them."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

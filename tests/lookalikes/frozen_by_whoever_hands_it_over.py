@@ -1,4 +1,5 @@
 """A network in eval mode is frozen by another: by who hands it over, by a helper, by a method of the trainer."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

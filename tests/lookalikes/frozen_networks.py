@@ -1,4 +1,5 @@
 """No parameter requires a gradient and no input does: a forward records nothing."""
+
 import torch
 from torch import nn
 

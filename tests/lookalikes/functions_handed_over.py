@@ -1,4 +1,5 @@
 """Functions that are chosen, handed over and called back, with grad off or for a backward."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

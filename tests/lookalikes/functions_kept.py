@@ -49,4 +49,6 @@ if __name__ == "__main__":
     net = nn.Linear(4, 2)
     sgd = torch.optim.SGD(net.parameters(), lr=0.1)
     data = [(torch.randn(3, 4), torch.zeros(3, dtype=torch.long)) for _ in range(3)]
-    print(len(summarise(net, sgd, data)), postponed(net, sgd, data), postponed_partials(net, sgd, data), len(schedules(3)))
+    print(
+        len(summarise(net, sgd, data)), postponed(net, sgd, data), postponed_partials(net, sgd, data), len(schedules(3))
+    )

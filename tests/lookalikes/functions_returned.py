@@ -1,4 +1,5 @@
 """Functions that factories return: their callers train with what they give, or turn grad off."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

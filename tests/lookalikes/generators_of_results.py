@@ -1,4 +1,5 @@
 """What generators yield: walked by a backward, iterated over without grad, or handed on out of sight."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """Grad-CAM keeps activations and gradients of one layer, reads them and lets go."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """Gradients turned off under other names."""
+
 import contextlib
 import functools
 

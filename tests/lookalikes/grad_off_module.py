@@ -1,4 +1,5 @@
 """An inference script turns gradients off once, at the top."""
+
 import torch
 from torch import nn
 

@@ -1,4 +1,5 @@
 """Gradients turned off by a switch, a named guard, a stack, a tuple of contexts, a conditional context."""
+
 import contextlib
 
 import torch

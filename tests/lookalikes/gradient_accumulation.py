@@ -1,4 +1,5 @@
 """Each micro-batch runs its own backward; only numbers are added up."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """Critic steps whose graph is walked twice, with gradients as part of the loss."""
+
 import torch
 from torch import autograd, nn
 

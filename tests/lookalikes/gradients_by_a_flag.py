@@ -1,4 +1,5 @@
 """Gradients have a graph only where a setting asks for it; optimizer states are made like gradients, and stay."""
+
 import torch
 from torch.optim import Optimizer
 

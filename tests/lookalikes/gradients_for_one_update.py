@@ -1,4 +1,5 @@
 """Gradients of several parts are collected and make one update together."""
+
 import torch
 import torch.autograd as autograd
 import torch.nn.functional as F

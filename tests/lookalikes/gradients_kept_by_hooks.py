@@ -1,4 +1,5 @@
 """Gradients that only hooks keep: the call's own result is dropped, and their graph is walked for second derivatives."""
+
 import torch
 from torch import nn
 

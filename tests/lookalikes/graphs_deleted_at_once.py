@@ -4,7 +4,6 @@ import torch
 from torch import nn
 
 
-
 class Layer(nn.Module):
     def forward(self, x):
         return x

@@ -1,4 +1,5 @@
 """A function in the function walks the graph, and whoever gets it may call it again and again."""
+
 import torch
 import triton
 

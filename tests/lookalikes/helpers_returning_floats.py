@@ -1,4 +1,5 @@
 """Scores come from helpers that return numbers: by a variable, by two returns, by annotation, by a method."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """The layers run for what a hook keeps of one of them: the backward through that frees the graph of the last result."""
+
 import torch
 from torch.optim import Adam
 

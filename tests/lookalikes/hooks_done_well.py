@@ -1,4 +1,5 @@
 """Hooks that keep shapes, numbers, or one detached host copy, and are removed."""
+
 import torch
 from torch import nn
 

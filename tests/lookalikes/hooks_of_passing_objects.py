@@ -1,4 +1,5 @@
 """Objects that keep the handles of their hooks: asked to remove them, left by `with`, or one for each model."""
+
 import torch
 from torch import nn
 

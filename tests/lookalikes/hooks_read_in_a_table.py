@@ -1,4 +1,5 @@
 """The outputs that a hook keeps are read from the modules in a table, for the loss."""
+
 from torch import nn
 import torch
 

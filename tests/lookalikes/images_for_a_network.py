@@ -1,4 +1,5 @@
 """Images whose channels come last: `contiguous` sets the memory format in which the network runs."""
+
 import numpy as np
 import torch
 

@@ -1,4 +1,5 @@
 """Indices, masks and counts never carry a graph, whatever they were computed from."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """Helpers join what is on the CPU, labels, one forward's pieces, or features that the device needs at once."""
+
 import torch
 from torch import nn
 

@@ -1,4 +1,5 @@
 """A cache of keys and values is the point of generation; gradients are off."""
+
 import torch
 from torch import nn
 

@@ -1,4 +1,5 @@
 """What is made before the loop is no leaf but computed from one: each round walks that part of the graph again."""
+
 import torch
 from torch import nn
 

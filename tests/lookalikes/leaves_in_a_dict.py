@@ -1,4 +1,5 @@
 """Parameters kept in a dict require grad and have no graph behind them."""
+
 import torch
 from torch import nn
 

@@ -1,4 +1,5 @@
 """A model made elsewhere gives lengths beside its outputs, whose sum weighs a meter; states of an environment are arrays."""
+
 import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence

@@ -1,4 +1,5 @@
 """Lightning runs validation, test and predict steps with gradients off, and backpropagates what a training step returns."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

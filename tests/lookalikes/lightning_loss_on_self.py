@@ -1,4 +1,5 @@
 """The framework backpropagates the returned loss: what the step leaves of it on self is one element."""
+
 try:
     import lightning.pytorch as pl
 except ImportError:

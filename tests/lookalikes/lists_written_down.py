@@ -1,4 +1,5 @@
 """Outputs for a few inputs that are written down, to compare them."""
+
 import torch
 
 

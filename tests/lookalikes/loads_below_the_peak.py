@@ -1,4 +1,5 @@
 """Checkpoints that cost nothing at the peak: of a model on the host, whatever another branch moves; behind training."""
+
 import torch
 from torch import nn
 

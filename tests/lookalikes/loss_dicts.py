@@ -1,4 +1,5 @@
 """A dict of losses is the training loss: it is returned, summed and backpropagated by the caller."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """A criterion collects its terms, sums them and returns the sum: the caller backpropagates it."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

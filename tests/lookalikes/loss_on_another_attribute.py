@@ -1,5 +1,6 @@
 """A trainer keeps an output on one attribute and the loss of it on another, whose backward another method runs: it frees
 what the graph of both holds."""
+
 import torch
 from torch import nn
 

@@ -1,4 +1,5 @@
 """Whichever loss a branch has chosen, its backward frees what is kept: both losses are made of it, or the branch made it."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """Losses of the batches, read from the outputs by name: a number each."""
+
 import torch
 
 

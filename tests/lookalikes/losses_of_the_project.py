@@ -1,4 +1,5 @@
 """A loss that inherits from one of PyTorch has no parameters either."""
+
 from torch import nn
 import torch
 

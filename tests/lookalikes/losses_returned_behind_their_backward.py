@@ -1,4 +1,5 @@
 """A step of the project runs the backward of the loss that it returns: what the sum keeps of it is nodes alone."""
+
 import torch
 import torch.nn.functional as F
 

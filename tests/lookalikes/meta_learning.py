@@ -1,4 +1,5 @@
 """Inner loops keep graphs because the outer gradient goes through them."""
+
 import torch
 import torch.nn.functional as F
 from torch.func import functional_call

@@ -1,4 +1,5 @@
 """Meters and histories that only ever see Python numbers."""
+
 from collections import defaultdict, deque
 
 import torch

@@ -1,4 +1,5 @@
 """A meter behind an alias of the module takes several values, which a set does not, and keeps numbers."""
+
 from torch import nn
 import sys
 import torch

@@ -1,4 +1,5 @@
 """An evaluator out of sight gives numbers for a dict of tensors."""
+
 from ogb.graphproppred import Evaluator
 from torch import nn
 import torch

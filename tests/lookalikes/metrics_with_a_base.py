@@ -1,4 +1,5 @@
 """Metrics that are called as objects and keep numbers, detached values or nothing; those whose base detaches for them."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """Attention whose heads are mixed before or after the softmax: no fused operator does that."""
+
 import torch
 from torch import nn
 

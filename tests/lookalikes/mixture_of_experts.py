@@ -1,4 +1,5 @@
 """Auxiliary losses on self are read by the owner of the forward."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

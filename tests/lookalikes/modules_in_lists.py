@@ -1,4 +1,5 @@
 """The student is run once in eval mode for its shapes, then trained with what else is in a list of modules."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

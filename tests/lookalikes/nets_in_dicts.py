@@ -1,4 +1,5 @@
 """Networks in a dict of the trainer that are frozen there, run under `no_grad` by the caller, or trained through it."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,5 +1,6 @@
 """Networks that start with another one's weights: trained too, by an optimizer of their own or through the gradients that
 are copied over; targets that are only read without grad."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

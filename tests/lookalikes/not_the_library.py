@@ -1,4 +1,5 @@
 """Another library with modules of its own."""
+
 import megengine as mge
 import numpy as np
 from megengine import jit

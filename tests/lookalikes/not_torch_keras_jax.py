@@ -1,4 +1,5 @@
 """Functional and Keras-like training loops: losses are host values or arrays without an attached graph."""
+
 import numpy as np
 import torch
 

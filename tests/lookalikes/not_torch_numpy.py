@@ -1,4 +1,5 @@
 """A NumPy network in a project that also uses torch: no graph anywhere."""
+
 import numpy as np
 import torch
 

@@ -1,4 +1,5 @@
 """Shops, generators and text files use the same words: no torch value is involved."""
+
 from decimal import Decimal
 
 import torch

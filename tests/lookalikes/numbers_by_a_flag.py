@@ -1,4 +1,5 @@
 """Helpers that give a number or the loss itself, as a flag says: by an expression, a return, a new binding, a method."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

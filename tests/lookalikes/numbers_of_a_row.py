@@ -1,4 +1,5 @@
 """What a loop keeps on the device is one number a row: distances, losses of each sample, norms, by helpers too."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """`loss.data[0]`, as programs before PyTorch 0.4 read a loss's number."""
+
 import torch.nn.functional as F
 from torch.autograd import Variable
 

@@ -1,4 +1,5 @@
 """The only channel is resized, and read."""
+
 from torch import nn
 import torch
 import torch.nn.functional as F

@@ -1,4 +1,5 @@
 """Small copies and methods of common names: one step of the logits, one number, a method whose callers are out of sight."""
+
 import torch
 from torch import nn
 

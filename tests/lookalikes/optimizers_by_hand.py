@@ -1,4 +1,5 @@
 """Optimizers of the project that average gradients, data, or under no_grad; counts beside them."""
+
 import torch
 from torch import nn
 from torch.optim import Optimizer

@@ -1,4 +1,5 @@
 """An optimizer out of sight whose `step` is given the loss, and runs its backward."""
+
 import torch.nn.functional as F
 from torch import nn
 

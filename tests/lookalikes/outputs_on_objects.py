@@ -1,5 +1,6 @@
 """Outputs of a whole loader on an object that are moved to the host or made small there, or computed with on the
 device; a framework is left with losses and labels, or keeps nothing."""
+
 import types
 
 import torch

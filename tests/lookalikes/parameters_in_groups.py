@@ -1,4 +1,5 @@
 """Parameters go into groups, lists and mappings: leaves, behind which no operation is recorded."""
+
 import torch
 from torch import nn
 

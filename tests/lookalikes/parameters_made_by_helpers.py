@@ -1,4 +1,5 @@
 """Helpers make parameters, lists, dicts and copies of them: leaves that require grad, behind which nothing is recorded."""
+
 import torch
 from torch import nn
 

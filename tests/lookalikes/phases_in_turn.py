@@ -1,4 +1,5 @@
 """Loops over phases that switch grad off in time, train in all of them, or keep the test around the forward."""
+
 import torch
 from torch import nn
 

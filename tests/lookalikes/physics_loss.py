@@ -1,4 +1,5 @@
 """Derivatives with respect to the input, also while evaluating."""
+
 import torch
 from torch import nn
 

@@ -1,4 +1,5 @@
 """Pipelines of diffusers turn grad off themselves: the pictures that they give carry no graph."""
+
 from diffusers import DiffusionPipeline, DPMSolverMultistepScheduler
 import numpy as np
 import torch

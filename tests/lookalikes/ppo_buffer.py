@@ -1,4 +1,5 @@
 """A rollout buffer of values made under no_grad and stored on the host."""
+
 import torch
 from torch import nn
 

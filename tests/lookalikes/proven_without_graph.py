@@ -1,4 +1,5 @@
 """Forwards that surely record nothing: frozen before a copy, turned into arrays, called by a sampler out of sight."""
+
 import copy
 import importlib
 

@@ -1,4 +1,5 @@
 """Numbers on ctx of a Function whose backward hands its gradients on as a sum of tuples."""
+
 import torch
 
 

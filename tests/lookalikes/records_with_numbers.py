@@ -1,5 +1,6 @@
 """Records and namespaces that take in numbers and what has no graph; weights without a graph run a module for nothing
 that a backward could use."""
+
 from collections import defaultdict
 from dataclasses import dataclass
 from types import SimpleNamespace

@@ -1,4 +1,5 @@
 """State on self that crosses steps detached, or that belongs to the sequence being unrolled."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

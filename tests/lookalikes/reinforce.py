@@ -1,4 +1,5 @@
 """Log-probabilities of an episode are kept on purpose: the update at its end needs their graphs."""
+
 import torch
 from torch import nn
 from torch.distributions import Categorical

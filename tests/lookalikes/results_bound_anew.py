@@ -1,5 +1,6 @@
 """A name is bound to one result with a graph and then to another without: an attribute is read from each. What is read
 where grad is off from a result that was made before keeps its graph."""
+
 from torch import nn
 import torch
 

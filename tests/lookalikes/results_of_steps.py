@@ -1,4 +1,5 @@
 """What a step returns is kept whole: losses that are walked, numbers and labels, no outputs."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """A model returns one tensor more where a flag asks for it: the place that is kept is cut off in both forms."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """Tests and demonstrations that train one step and then look at further results: all of it is small."""
+
 import unittest
 
 import torch

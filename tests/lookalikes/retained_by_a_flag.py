@@ -1,4 +1,5 @@
 """A helper's flag retains a graph that another loss walks again, or that the caller gets back."""
+
 import torch
 from torch import nn
 

@@ -1,4 +1,5 @@
 """Rows of one result in a list, numbers and labels of steps, losses that are detached, outputs moved to the host."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

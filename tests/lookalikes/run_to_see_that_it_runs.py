@@ -1,4 +1,5 @@
 """Modules that run once on made-up input: to make lazy parameters, to compare results in assertions."""
+
 import torch
 from torch import nn
 

@@ -1,4 +1,5 @@
 """What is drawn from a distribution has no graph: actions may be kept, log-probabilities are used up by the update."""
+
 import torch
 from torch import nn
 from torch.distributions import Categorical

@@ -1,4 +1,5 @@
 """Averages of outputs whose backward has run, one step at a time: what is left are nodes of the graph."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """Tensors that values without a graph are written into, that a loss needs, or that a pass makes anew."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """Attention whose map is small: one query, or a batch in which each token is one number."""
+
 import torch
 from torch import nn
 
@@ -8,10 +9,11 @@ class OneQuery(nn.Module):
         super().__init__()
         self.num_heads = h
         self.head_dim = dim // h
-        self.scale = self.head_dim ** -0.5
+        self.scale = self.head_dim**-0.5
         self.q = nn.Linear(dim, dim)
-        self.kv = nn.Linear(dim, 2*dim)
+        self.kv = nn.Linear(dim, 2 * dim)
         self.attn_drop = nn.Dropout(0.0)
+
     def forward(self, x):
         B, N, C = x.shape
         kv = self.kv(x).reshape(B, N, 2, self.num_heads, self.head_dim).permute(2, 0, 3, 1, 4)
@@ -27,6 +29,7 @@ class Scalars(nn.Module):
     def __init__(self):
         super().__init__()
         self.qkv = nn.Linear(1, 3)
+
     def forward(self, x):
         q, k, v = self.qkv(x).unbind(-1)
         attn = (q @ k.transpose(-1, -2)).softmax(dim=-1)

@@ -1,4 +1,5 @@
 """State on an object that is cut off first, or starts anew for each step, though a graph is retained."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """The base class holds no_grad and calls a step that its subclasses override: their forwards record nothing."""
+
 import abc
 
 import torch

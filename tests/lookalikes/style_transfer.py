@@ -1,4 +1,5 @@
 """An image is optimised through a frozen network: its losses are collected and summed by the closure."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """Tables of tensors that are bounded, emptied, rebuilt when the size changes, or hold numbers; flags and sizes on ctx."""
+
 import torch
 from torch import nn
 

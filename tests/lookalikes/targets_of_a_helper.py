@@ -1,4 +1,5 @@
 """Helpers that return what a module computed: without grad, for a loss, or as a frozen network's output."""
+
 import copy
 
 import torch

@@ -1,4 +1,5 @@
 """`volatile=True` on targets, from before PyTorch 0.4: nothing that they go into was meant to run without grad."""
+
 import torch
 from torch import nn
 from torch.autograd import Variable

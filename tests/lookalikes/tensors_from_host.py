@@ -1,4 +1,5 @@
 """`torch.tensor` of lists, numbers, arrays and comprehensions."""
+
 import numpy as np
 import torch
 

@@ -1,4 +1,5 @@
 """Sequences that grow by what the model made of all of them so far."""
+
 import torch
 from torch import nn
 

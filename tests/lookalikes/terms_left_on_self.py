@@ -1,5 +1,6 @@
 """A method of the model leaves the terms of the loss on the object for logging and returns their sum, which the training
 loop backpropagates; one attribute holds the rows first and their mean in the end."""
+
 import torch
 from torch import nn
 

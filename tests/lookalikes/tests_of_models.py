@@ -1,4 +1,5 @@
 """Smoke tests of one tiny batch."""
+
 import torch
 from torch import nn
 

@@ -1,4 +1,5 @@
 """Tests run small modules to see what comes out."""
+
 from torch import nn
 import pickle
 import torch

@@ -1,4 +1,5 @@
 """Decoded text and token ids are host values."""
+
 import torch
 from torch import nn
 

@@ -1,4 +1,5 @@
 """What other threads run turns grad off itself: by a decorator, by a guard around the function that is handed over."""
+
 from concurrent.futures import ThreadPoolExecutor
 
 import torch

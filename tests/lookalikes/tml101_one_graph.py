@@ -1,4 +1,5 @@
 """Parts of one result put into a dict in a loop: the dict keeps one graph, whatever the loop's length."""
+
 import torch
 from torch import nn
 

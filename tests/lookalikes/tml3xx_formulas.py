@@ -1,4 +1,5 @@
 """Formulas that resemble attention, distances, activations and losses, and are something else."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

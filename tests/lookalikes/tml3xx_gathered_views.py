@@ -1,4 +1,5 @@
 """A clone of what an index gives, which may be a view; logits back from probabilities."""
+
 import torch
 from torch import nn
 from torch.utils.data import Dataset

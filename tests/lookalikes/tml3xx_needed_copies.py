@@ -1,4 +1,5 @@
 """Copies that look needless: statistics updated in place, buffers of collectives, views that ask for memory."""
+
 import numpy as np
 import torch
 import torch.nn.functional as F

@@ -1,4 +1,5 @@
 """Collections of device results that are meant: a retrieval index, a decoder's states, short lists."""
+
 import torch
 from torch import nn
 

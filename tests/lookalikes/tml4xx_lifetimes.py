@@ -1,4 +1,5 @@
 """Long functions whose names all have a use: read after the loop, by a closure, by another function, through a view."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """Deep copies of a network: trained by hand, frozen, or run without grad."""
+
 import copy
 
 import torch

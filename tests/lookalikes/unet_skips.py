@@ -1,4 +1,5 @@
 """Encoder outputs are kept for the decoder of the same forward."""
+
 import torch
 from torch import nn
 

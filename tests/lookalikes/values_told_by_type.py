@@ -1,4 +1,5 @@
 """What is not a tensor is kept as it is, tensors are detached: tests of the type tell the two apart."""
+
 import numbers
 
 import torch

@@ -1,4 +1,5 @@
 """Models that return a tuple or dataclass of attached values to the caller's loss."""
+
 from dataclasses import dataclass
 
 import torch

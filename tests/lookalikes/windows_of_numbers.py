@@ -1,4 +1,5 @@
 """Deques, heaps, queues and tables of numbers, shapes and detached host copies."""
+
 import heapq
 import queue
 from collections import deque

@@ -1,4 +1,5 @@
 """A wrapper around a network whose parts the optimizer holds; draws whose only column is kept."""
+
 import torch
 from torch import nn
 from torchvision import models

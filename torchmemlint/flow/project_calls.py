@@ -135,14 +135,12 @@ def bound_values(
 
 
 def _further(info: FunctionInfo, given: dict[str, Argument], spread: Sequence[Argument]) -> Argument | None:
-    """The dict of the keywords that no parameter has the name of; of the `spread` ones it is known where they come
-    from."""
+    """The dict of the keywords that no parameter has the name of; None where others are spread, or where only some have
+    a graph: which of them is used, their names decide."""
     names = {p.name for p in info.parameters if p.kind not in ("vararg", "kwarg")}
     further = [a for name, a in given.items() if name not in names]
-    if not further:
+    if spread or len({a.value.fact for a in further}) != 1:
         return None
-    if spread:
-        return _one_of([*further, *spread])
     value = Value(
         kind=Kind.CONTAINER,
         graph=max(a.value.graph for a in further),

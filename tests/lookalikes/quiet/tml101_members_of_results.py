@@ -1,4 +1,5 @@
 """The loss of a result is backpropagated; what is kept are other members, or the loss after it was cut off."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """Modules that have no parameters record nothing of inputs that need no gradients."""
+
 import torch
 from torch import nn
 from torch_geometric.nn import APPNP, LabelPropagation

@@ -1,4 +1,5 @@
 """What is copied out of a file is data, not weights."""
+
 import torch
 from torch import nn
 

@@ -308,6 +308,12 @@ def test_events_stand_beside_their_lines(tmp_path: Path) -> None:
     assert any("HolderClosed" in text and "name=losses" in text for text in lines)
 
 
+def test_events_of_what_a_callee_keeps_are_told_without_their_trees() -> None:
+    result = dev("events", Path(__file__).parent / "disguises" / "keywords_gathered.py")
+    assert result.exit_code == 0, result.output
+    assert any("name=self.log.records" in text and "by_callee=True" in text for text in result.output.splitlines())
+
+
 def test_events_of_a_file_that_is_no_python_are_an_error_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "bad.py"
     path.write_text("x = 1\ny = (\n", encoding="utf-8")

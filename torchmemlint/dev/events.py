@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
+from enum import Enum
 from pathlib import Path
 
 import click
@@ -53,7 +54,9 @@ def _fact(value: object) -> str:
         return ", ".join(_fact(getattr(item, "op", item)) for item in value) or "none"
     if isinstance(value, frozenset):
         return ", ".join(sorted(str(getattr(item, "value", item)) for item in value)) or "none"
-    return str(value)
+    if value is None or isinstance(value, (str, int, float, Enum)):
+        return str(value)
+    return getattr(value, "path", None) or type(value).__name__  # trees have no text of their own to show
 
 
 def beside_source(ops: Iterable[Op]) -> Iterator[str]:

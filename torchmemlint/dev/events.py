@@ -11,7 +11,7 @@ import click
 
 from torchmemlint.checker import Checker
 from torchmemlint.flow.closing import events
-from torchmemlint.flow.events import Event, FunctionClosed, OpClosed
+from torchmemlint.flow.events import Event, FunctionClosed
 from torchmemlint.flow.graph import Mode, Op
 from torchmemlint.flow.program import Program
 from torchmemlint.flow.values import Fact, Kind, Layout, Value
@@ -38,7 +38,7 @@ def stream(path: Path) -> Iterator[str]:
             yield "      not analysed: it can't be parsed on its own"
             continue
         yield from beside_source(flow.ops)
-        yield from map(describe_event, (e for e in events(flow) if not isinstance(e, (OpClosed, FunctionClosed))))
+        yield from map(describe_event, (e for e in events(flow) if not isinstance(e, FunctionClosed)))
 
 
 def describe_event(event: Event) -> str:

@@ -6,7 +6,6 @@ import functools
 import re
 from collections import Counter
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -352,7 +351,7 @@ class Classes:
         return self._outside(value) if value is not None else UNKNOWN
 
 
-@lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=64)
 def _targets_of(own: str) -> re.Pattern[bytes]:
     """What looks like an assignment to an attribute of the variable: methods call their object by few names."""
     return re.compile(rb"(?<![\w.])" + re.escape(own.encode()) + rb"\.(\w+)" + _BEHIND + rb"(?=" + _ASSIGNED + rb")")

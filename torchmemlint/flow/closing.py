@@ -32,7 +32,8 @@ ALL = frozenset({HolderClosed, ForwardClosed, GradContextMisused, FunctionClosed
 def events(
     flow: FunctionFlow, wanted: Collection[type[Event]] = ALL, operations: Collection[str] = ()
 ) -> Iterator[Event]:
-    """The wanted events of a function, in the order of its operations; of those the ones with a wanted name."""
+    """The wanted events of a function, in the order of its operations; operations themselves where their names are
+    wanted."""
     forwards: list[ForwardClosed] = []
     # inside a forward, whether a graph is wanted is its caller's affair
     runs = role(flow.info) in RUNS and (ForwardClosed in wanted or FunctionClosed in wanted)

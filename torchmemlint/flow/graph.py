@@ -66,7 +66,8 @@ class Op:
     `name` is canonical: a torch operator or Tensor method by its bare name with prefix ("torch.cat", "torch.view" for
     both `x.view()` and functional spellings), a module call "module", a project call "call", an unknown one "?call",
     "param", "literal.list/dict/tuple/set", "comprehension", "store", "load" (an attribute or subscript read),
-    "arith" (+ - * / @ ...), "compare", "return", "yield", "backward", "step", "const", "iter", "function", "class".
+    "arith" (+ - * / @ ...), "compare", "return", "yield", "backward", "step", "const", "iter", "function", "class",
+    "narrowed" (a value where a test says that it is no tensor).
     """
 
     name: str

@@ -7,20 +7,20 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from torchmemlint import knowledge
 from torchmemlint.findings import Place, Severity
 from torchmemlint.fixes import Plan, call_method, combine
 from torchmemlint.flow.buffers import whole_buffer
 from torchmemlint.flow.classes import loads
 from torchmemlint.flow.events import HolderClosed
 from torchmemlint.flow.frame import dotted
-from torchmemlint.flow.graph import Op, Sink, Store, closure, fact, freed, origin, saves_nothing
+from torchmemlint.flow.graph import Op, Sink, Store, closure, fact, freed, origin, saves_nothing, sources
 from torchmemlint.flow.keeping import needed_elsewhere, replaced, returned_besides
 from torchmemlint.flow.lifetimes import applied_flow
 from torchmemlint.flow.mixing import mixed
 from torchmemlint.flow.patterns import alone
 from torchmemlint.flow.readback import goes_on, read_here, taken_up_detached, walked_by_name
 from torchmemlint.flow.recurrence import cut_elsewhere
+from torchmemlint.flow.scalars import compared
 from torchmemlint.flow.values import Fact, Kind, Value, known_members
 from torchmemlint.index.marks import GRAPHS, KEEPS
 
@@ -116,7 +116,7 @@ def cost(value: Value, *, walked: bool = False) -> tuple[Severity, str]:
         return Severity.HINT, "a copy in host memory and the nodes of its graph; its backward has freed the activations"
     if not walked:
         return Severity.ERROR, OWN if _forward_is_freed(value) else "every activation of its forward pass"
-    if value.scalar is Fact.NO or value.scalar is Fact.MAYBE and (_compared(value) or _holds_output(value)):
+    if value.scalar is Fact.NO or value.scalar is Fact.MAYBE and (compared(value) or _holds_output(value)):
         return Severity.WARNING, "its own bytes on the device; its backward has freed the activations"
     return Severity.HINT, "its own bytes and the nodes of its graph; its backward has freed the activations"
 
@@ -133,15 +133,9 @@ def _holds_output(value: Value) -> bool:
     for member in known_members(value):
         if fact(member) is Fact.YES and (member.scalar is Fact.NO or _holds_output(member)):
             return True
-        if (fact(member) is not Fact.NO or member.params) and member.scalar is Fact.MAYBE and _compared(member):
+        if (fact(member) is not Fact.NO or member.params) and member.scalar is Fact.MAYBE and compared(member):
             return True
     return False
-
-
-def _compared(value: Value) -> bool:
-    """Is it what a loss compares with its targets? Those are the outputs for a batch, no single number."""
-    losses = [u for op in value.defs for u in op.uses if knowledge.functional_loss(u.name.removeprefix("torch."))]
-    return any(u.receiver is not None and set(u.receiver.defs) & set(value.defs) for u in losses)
 
 
 def _forward_is_freed(value: Value) -> bool:
@@ -161,7 +155,7 @@ def _copied_to_host(value: Value) -> bool:
 
 def _scalars_alone(value: Value) -> bool:
     """Beyond what a backward has freed, was it computed from scalars only? (Else it may save batches anew.)"""
-    behind = closure(value.defs, lambda op: () if op.freed or not op.passes else op.inputs)
+    behind = closure(value.defs, lambda op: () if op.freed or not op.passes else sources(op))
     return all(op.value.scalar is Fact.YES for op in behind if op.value.fact is not Fact.NO)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import libcst as cst
 
 from torchmemlint.flow.dispatch import evaluate
+from torchmemlint.flow.fields import renewed
 from torchmemlint.flow.frame import Frame, dotted
 from torchmemlint.flow.graph import ARITHMETIC, Argument, Mode, Op, Sink, closure
 from torchmemlint.flow.holders import extend, holders_of, load, outliving
@@ -81,6 +82,9 @@ def _attribute(
     kind = Sink.GLOBAL if base.kind in (Kind.CLASS, Kind.FUNCTION) else Sink.ATTRIBUTE
     sunk = [kind] if kind is Sink.GLOBAL or is_object_state(f, path) else []
     holder = load(f, path, target, fresh=False, base=base)
+    known = f.read(dotted(target.value) or "") if base.kind is Kind.INSTANCE and base.elements else None
+    if known is not None:
+        f.bind(dotted(target.value) or "", renewed(known, {target.attr.value: value}))
     how = "accumulate" if how == "assign" and _adds_to(holder, value) else how
     f.store(holder, place or target, value, node, how, sunk=sunk, path=path)
     f.bind(path, value)

@@ -286,6 +286,9 @@ METHODS: dict[Kind, Method] = {
     Kind.OPTIMIZER: _optimizer_method,
     Kind.SCALER: _scaler_method,
 }
+externals.SPECIAL |= dict.fromkeys(
+    ("dataclasses.replace", "copy.replace", "attr.evolve", "attrs.evolve"), objects.replaced
+)
 INVOKE |= {
     Kind.EXTERNAL: externals.call,
     Kind.FUNCTION: project_calls.function,

@@ -163,9 +163,10 @@ class Classes:
             return bool(method.parameters)
         return name.encode() in self._matches(_targets_of(method.parameters[0].name), method)
 
-    def targets(self, method: FunctionInfo) -> frozenset[str]:
-        """The attributes of its object that a method's lines look to assign."""
-        return frozenset(name.decode() for name in self._matches(_targets_of(method.parameters[0].name), method))
+    def targets(self, method: FunctionInfo, own: str | None = None) -> frozenset[str]:
+        """The attributes of its object, or of another parameter, that a method's lines look to assign."""
+        found = self._matches(_targets_of(own or method.parameters[0].name), method)
+        return frozenset(name.decode() for name in found)
 
     def read(self, method: FunctionInfo) -> frozenset[str]:
         """The words of a method but the attributes of its object that its lines do nothing to but to assign them."""

@@ -4,7 +4,7 @@ Rules read it: what made this value, who uses it, where does it end (`sinks`).""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -168,7 +168,15 @@ def closure(start: Iterable[Op], step: Callable[[Op], Iterable[Op]], limit: int 
 
 def upstream(op: Op) -> Iterator[Op]:
     """All operations whose graph `op`'s result may carry, `op` included; detaching operations end the walk."""
-    return closure([op], lambda o: o.inputs if o.passes else ())
+    return closure([op], lambda o: sources(o) if o.passes else ())
+
+
+def sources(op: Op) -> Sequence[Op]:
+    """The operands; of an attribute of an object that was made in sight, what this attribute was given."""
+    if op.name != "load" or op.receiver is None or not isinstance(op.receiver.elements, dict):
+        return op.inputs
+    own = op.receiver.defs
+    return [source for source in op.inputs if source not in own] or op.inputs
 
 
 def downstream(op: Op) -> Iterator[Op]:
@@ -238,6 +246,8 @@ def _freed(op: Op) -> bool:
     is scaled by a number, averaged, viewed or moved beside the backward saves nothing anew."""
     if op.freed:
         return True
+    if op.name == "load" and op.receiver is not None and isinstance(op.receiver.elements, dict):
+        return all(map(_freed, sources(op)))
     passes = op.name in KEEPERS or (op.name == "arith" and _scaled(op) or saves_nothing(op)) and not op.carried
     members = [source for source in op.inputs if source.value.fact is not Fact.NO] if passes else []
     return bool(members) and all(map(_freed, members))

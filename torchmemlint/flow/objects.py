@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import libcst as cst
 
 from torchmemlint.flow.dispatch import unknown
+from torchmemlint.flow.fields import SETTING, as_operations, renewed
 from torchmemlint.flow.frame import Frame
-from torchmemlint.flow.graph import Argument, Mode, proven
+from torchmemlint.flow.graph import Argument, Mode, Op, proven
 from torchmemlint.flow.project_calls import bound_values
 from torchmemlint.flow.summary import Kept
-from torchmemlint.flow.values import UNKNOWN, Fact, Kind, Value, join, known_members, replace, united
+from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, join, known_members, replace, united
 from torchmemlint.index.model import ClassInfo
 
 
@@ -27,8 +29,17 @@ def construct(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> 
     made = f.op("construct", node, value, arguments=args, callee=info.id)
     made.target = info.path
     if value.kind is Kind.INSTANCE and (value.graph is not Fact.NO or value.params):
-        made.value = replace(made.value, elements=_named(f, node, info, args))
+        made.value = replace(made.value, elements=_named(f, made, info, args))
     return made.value
+
+
+def replaced(f: Frame, node: cst.Call, args: list[Argument]) -> Value:
+    """`dataclasses.replace(record, field=value)`: another object, which has the given values for those fields."""
+    base, given = (args[0].value if args else UNKNOWN), {a.name: a.value for a in args[1:] if a.name}
+    if base.kind is not Kind.INSTANCE or not isinstance(base.elements, dict) or len(given) < len(args) - 1:
+        graph, params = f.derived([base])
+        return f.op("read", node, Value(graph=min(graph, Fact.MAYBE), params=params), arguments=args).value
+    return f.op("construct", node, renewed(base, given), inputs=base.elements.values(), arguments=args[1:]).value
 
 
 def _chosen(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> Value | None:
@@ -40,12 +51,19 @@ def _chosen(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> Va
     return f.op("construct", node, functools.reduce(join, values), arguments=args).value
 
 
-def _named(f: Frame, node: cst.Call, info: ClassInfo, args: list[Argument]) -> dict[str, Value] | None:
+def _named(f: Frame, made: Op, info: ClassInfo, args: list[Argument]) -> dict[Any, Value] | None:
     """What the attributes of a new object hold that carry what it was given, where no method binds them anew."""
+    project = f.program.project
+    if any(not SETTING.isdisjoint(m.words) for owner in project.mro(info) for m in project.methods(owner)):
+        return None
     record = f.program.is_record(f.program.instance(info))
-    held = _of_record(f, info, args) if record else _put_there(f, node, info, args)
+    held = _of_record(f, info, args) if record else _put_there(f, made, info, args)
     rebound = {name for name in held if any(m.name != "__init__" for m in f.program.classes.assigners(info, name))}
-    return {name: value for name, value in held.items() if name not in rebound and _may_carry(value)} or None
+    known = {name: value for name, value in held.items() if name not in rebound and _may_carry(value)}
+    if known and record and any(base.endswith("NamedTuple") for base in project.external_bases(info)):
+        known = {name: held.get(name, HOST) for name in info.fields}
+        return {**known, **dict(enumerate(known.values()))}
+    return known or None
 
 
 def _of_record(f: Frame, info: ClassInfo, args: list[Argument]) -> dict[str, Value]:
@@ -55,16 +73,17 @@ def _of_record(f: Frame, info: ClassInfo, args: list[Argument]) -> dict[str, Val
     return {name: value for name, value in held.items() if name in names}
 
 
-def _put_there(f: Frame, node: cst.Call, info: ClassInfo, args: list[Argument]) -> dict[str, Value]:
+def _put_there(f: Frame, made: Op, info: ClassInfo, args: list[Argument]) -> dict[str, Value]:
     """What the constructor assigns once."""
     init = f.program.method(f.program.key(info), "__init__")
     summary = f.program.summary(init, ()) if init is not None else None
     if init is None or summary is None or f.state.mode is Mode.OFF:
         return {}
-    bound = bound_values(init, args, UNKNOWN, node)
+    bound = bound_values(init, args, UNKNOWN, made.node)  # type: ignore[arg-type]
     own = [kept for kept in summary.kept if kept.root == 0 and kept.how == "assign" and kept.path.count(".") == 1]
     paths = [kept.path for kept in own]
-    return {k.path.partition(".")[2]: _made_of(k, bound) for k in own if paths.count(k.path) == 1}
+    held = {k.path.partition(".")[2]: _made_of(k, bound) for k in own if paths.count(k.path) == 1}
+    return as_operations(f, made, held, summary.within)
 
 
 def _made_of(kept: Kept, bound: list[Argument | None]) -> Value:
@@ -74,8 +93,7 @@ def _made_of(kept: Kept, bound: list[Argument | None]) -> Value:
     for operand in given:
         graph = graph.either(Fact.YES if proven(operand) else operand.graph)
         params = united(params, operand.params)
-    defs = tuple(dict.fromkeys(op for operand in given for op in operand.defs))
-    return Value(graph=graph, params=params, defs=defs)
+    return Value(graph=graph, params=params, scalar=kept.scalar)
 
 
 def _may_carry(value: Value) -> bool:

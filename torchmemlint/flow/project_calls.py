@@ -13,6 +13,7 @@ from torchmemlint.flow.conditions import UNSET, constant
 from torchmemlint.flow.contexts import apply_effect
 from torchmemlint.flow.custom import is_custom
 from torchmemlint.flow.dispatch import evaluate, invoke, run, unknown
+from torchmemlint.flow.fields import as_operations, rebound, renewed, with_fields
 from torchmemlint.flow.frame import INLINE_DEPTH, Closure, Frame, dotted
 from torchmemlint.flow.graph import Argument, Mode, Op, proven
 from torchmemlint.flow.holders import holders_of, outliving
@@ -183,18 +184,40 @@ def applied(f: Frame, node: cst.Call, info: FunctionInfo, args: list[Argument], 
     op = f.op("call", node, value, inputs=inputs, callee=info.id, path=dotted(node.func))
     op.arguments, op.receiver, op.target = tuple(args), receiver, info.path
     op.value = _owned(op.value, op)
+    if summary.within and isinstance(op.value.elements, dict):
+        op.value = replace(op.value, elements=as_operations(f, op, op.value.elements, summary.within))
     op.freed = (op,) if summary.spent else op.freed
-    for position in summary.walked:
-        walked = _at(bound, position)
-        if walked is not None and walked.value.fact is not Fact.NO:
-            free(op, walked.value)
+    _walk(op, summary, bound)
     op.kept = tuple(
         (kept, _at(bound, kept.root), [a for p in sorted(kept.params) if (a := _at(bound, p)) is not None])
         for kept in summary.kept
     )
     _fill(f, node, op)
     _effects(f, summary, bound, receiver)
+    _rebind(f, info, bound)
     return op.value
+
+
+def _rebind(f: Frame, info: FunctionInfo, bound: list[Argument | None]) -> None:
+    """Of objects made in sight forget the attributes that the callee looks to bind anew."""
+    for parameter, given in zip(info.parameters, bound):
+        path = dotted(given.node) if given is not None and given.value.kind is Kind.INSTANCE else None
+        if given is None or path is None or not isinstance(given.value.elements, dict):
+            continue
+        names = rebound(f, info, parameter.name)
+        if names is None:
+            f.bind(path, replace(given.value, elements=None, graph=min(given.value.graph, Fact.MAYBE)))
+        elif names & given.value.elements.keys():
+            f.bind(path, renewed(given.value, dict.fromkeys(names, UNKNOWN)))
+
+
+def _walk(op: Op, summary: Summary, bound: list[Argument | None]) -> None:
+    """End the graphs that the callee's backward walks; of an object that it is given, those of all attributes."""
+    for position, given in enumerate(bound):
+        known = given is not None and summary.backward and given.value.kind is Kind.INSTANCE
+        for root in with_fields(given.value) if given is not None and (known or position in summary.walked) else ():
+            if root.fact is not Fact.NO:
+                free(op, root)
 
 
 def _read_from(receiver: Value | None, value: Value) -> tuple[int, ...]:
@@ -273,7 +296,8 @@ def _argument(f: Frame, summary: Summary, position: int, bound: Argument | None)
         return None
     sunk = summary.parameter_sinks[position]
     node = bound.node
-    return f.op("argument", node, bound.value, inputs=[bound.value], sunk=sunk, callee=summary.function)
+    inputs = with_fields(bound.value)
+    return f.op("argument", node, bound.value, inputs=inputs, sunk=sunk, callee=summary.function)
 
 
 def _result(f: Frame, summary: Summary, value: Value, bound: list[Argument | None]) -> Value:

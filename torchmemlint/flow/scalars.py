@@ -85,3 +85,9 @@ def _number_form(node: cst.BaseExpression) -> bool:
         called = node.func.attr if isinstance(node.func, cst.Attribute) else node.func
         return bool(node.args) and isinstance(called, cst.Name) and called.value in NUMBERS
     return isinstance(node, (cst.Integer, cst.Subscript))
+
+
+def compared(value: Value) -> bool:
+    """Is it what a loss compares with its targets? Those are the outputs for a batch, no single number."""
+    losses = [u for op in value.defs for u in op.uses if knowledge.functional_loss(u.name.removeprefix("torch."))]
+    return any(u.receiver is not None and set(u.receiver.defs) & set(value.defs) for u in losses)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
 from torchmemlint.findings import Place
 from torchmemlint.flow.conditions import UNSET, constant
+from torchmemlint.flow.fields import Within, fields_of, sized, within
 from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, closure, freed, proven, sinks
 from torchmemlint.flow.handed import field_of
 from torchmemlint.flow.lean import walk
+from torchmemlint.flow.scalars import compared
 from torchmemlint.flow.units import dotted
 from torchmemlint.flow.values import (
     HOST,
@@ -48,6 +50,7 @@ class Kept:
     graph: Fact  # its own graph
     how: str
     place: Place
+    scalar: Fact = Fact.MAYBE
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,7 @@ class Summary:
     spent: bool = False  # a backward of its own has freed all graphs that it gives back
     walked: frozenset[int] = frozenset()  # parameters whose graphs a backward of its own frees
     flags: Settings = ()  # of such a function: the parameters that its tests ask, with their defaults
+    within: Within = field(default_factory=dict)  # of the object that it fills or returns
 
 
 WALKS = frozenset({"backward", "call"})
@@ -125,6 +129,7 @@ def summarise(f: Frame, entry: Mode, parameters: list[Op]) -> Summary:
         _spent(f, backs),
         frozenset(i for i, parameter in enumerate(parameters) if any(op.name in WALKS for op in parameter.freed)),
         _flags(f, parameters) if split or _of_two_forms(f.returns) else (),
+        _within(f, info),
     )
 
 
@@ -214,7 +219,8 @@ def _given_back(f: Frame, value: Value) -> Value:
 
 def _proven(value: Value) -> Value:
     """The value, attached where a backward call in the function proves it."""
-    return replace(mapped(value, _proven), graph=Fact.YES if proven(value) else value.graph)
+    known = sized(mapped(value, _proven), compared)
+    return replace(known, graph=Fact.YES if proven(value) else value.graph)
 
 
 def plain(value: Value) -> Value:
@@ -260,7 +266,17 @@ def _is_field(value: Value) -> bool:
 def _entry(f: Frame, root: int, path: str, store: Store) -> Kept:
     value = store.value
     graph = Fact.YES if proven(value) else value.graph
-    return Kept(root, path, value.params, graph, store.how, Place(f.unit, store.op.node))
+    return Kept(root, path, value.params, graph, store.how, Place(f.unit, store.op.node), value.scalar)
+
+
+def _within(f: Frame, info: FunctionInfo) -> Within:
+    """Which attributes of the object that a constructor fills, or a function returns, carry the graphs of others."""
+    if info.name == "__init__" and info.parameters:
+        own = info.parameters[0].name + "."
+        loads = (op for op in f.ops if op.name == "load" and op.stores and (op.path or "").startswith(own))
+        return within(((op.path or "").removeprefix(own), store.value) for op in loads for store in op.stores)
+    returned = [fields_of(value) for value in f.returns if value is not HOST]
+    return within(returned[0].items()) if len(returned) == 1 and returned[0] else {}
 
 
 def _slot(f: Frame, op: Op, names: list[str]) -> list[Kept]:

@@ -10,7 +10,7 @@ from torchmemlint.fixes import Plan, delete_statement
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.graph import Op
 from torchmemlint.flow.liveness import Weight, held_across
-from torchmemlint.flow.releasing import STEP, same_step, unconditional
+from torchmemlint.flow.releasing import STEP, now_and_then, same_step, unconditional
 
 from ._retire import retire
 
@@ -63,7 +63,7 @@ class EmptyCacheMisused(Rule):
         for site in flow.program.callers.sites(flow.info).calls:
             work = same_step(site.flow, site.op)
             if work is not None:
-                unless = len(site.op.branches) > len(work.branches) or not unconditional(flow, op)
+                unless = now_and_then(site.flow, site.op, work) or not unconditional(flow, op)
                 related = (
                     ("the cache is emptied here", Place(op.unit, op.node)),
                     ("the step's work is here", Place(work.unit, work.node)),
@@ -83,7 +83,7 @@ class EmptyCacheMisused(Rule):
 
     def _each_step(self, event: OpClosed, work: Op) -> Finding:
         op = event.op
-        conditional = len(op.branches) > len(work.branches)
+        conditional = now_and_then(event.function, op, work)
         fix = delete_statement(op.statement) if isinstance(op.statement, cst.Expr) else None
         return self.finding(
             event,

@@ -163,10 +163,10 @@ def _made_in_eval(flow: FunctionFlow, path: str | None) -> bool:
 
 def _puts_in_eval(flow: FunctionFlow, maker: FunctionInfo, attribute: str) -> bool:
     made = flow.program.flow(maker)
+    if made is None or made.summary.exit_mode is Mode.OFF:
+        return False  # it has switched grad off for good
     path = f"{maker.parameters[0].name}.{attribute}" if maker.parameters else attribute
-    return made is not None and any(
-        path in (op.path, *(u.path for u in op.uses if u.name == "store")) for op in made.named("eval")
-    )
+    return any(path in (op.path, *(u.path for u in op.uses if u.name == "store")) for op in made.named("eval"))
 
 
 # -- grad-mode contexts -----------------------------------------------------------------------------------------------

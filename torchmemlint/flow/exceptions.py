@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchmemlint.flow.graph import Op, Sink, closure
-from torchmemlint.flow.lean import walk
+from torchmemlint.flow.lean import children, walk
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
@@ -51,9 +51,17 @@ def handles_memory(flow: FunctionFlow, handler: Handler) -> bool:
     called = (op for op in flow.named("call") if handler in op.handlers)
     helpers = (flow.program.project.at(op.target, op.callee) for op in called)
     return any(
-        inner is not None and _looks(inner.unit.code(inner.node))
+        inner is not None and (bool(inner.named("diagnostic.release")) or any(map(_looks, _texts(inner.node))))
         for inner in map(flow.program.flow, filter(None, helpers))
     )
+
+
+def _texts(node: cst.CSTNode) -> Iterator[str]:
+    """The texts that a function computes with; not its docstring, what it prints or raises."""
+    if isinstance(node, (cst.SimpleString, cst.FormattedStringText)):
+        yield node.value
+    for child in children(node) if not isinstance(node, (cst.Expr, cst.Raise)) else ():
+        yield from _texts(child)
 
 
 def failed_work(flow: FunctionFlow, handler: Handler) -> Iterator[Op]:

@@ -41,19 +41,31 @@ def left_out(flow: FunctionFlow) -> tuple[Op, CallSite] | None:
     backs = [op for op in flow.ops if Sink.BACKWARD in op.sunk and not isinstance(op.node, cst.Return)]
     if not backs or not flow.info.name or flow.program.returns_loss(flow.info):
         return None
-    tests = [list(_tests(flow, op)) for op in backs]
+    tests = [list(tests_of(flow, op)) for op in backs]
     forward = _forward(flow, backs) if all(tests) else None
-    if forward is None or _behind_test(flow, forward, tests):
+    if forward is None or _behind_test(flow, forward, tests) or _in_context(flow, forward, tests):
         return None
     known = flow.program.callers.sites(flow.info).calls
-    skipping = [site for site in known or _through_attributes(flow, tests) if _skips(flow, site, tests)]
+    own = list(tests_of(flow, forward))
+    skipping = [site for site in known or _through_attributes(flow, tests) if _skips(flow, site, tests, own)]
     return next(((forward, site) for site in skipping if _recorded(site) and not _used(site)), None)
 
 
-def _skips(flow: FunctionFlow, site: CallSite, tests: list[list[Test]]) -> bool:
-    """Does the call leave every backward out?"""
+def _skips(flow: FunctionFlow, site: CallSite, tests: list[list[Test]], forward: list[Test]) -> bool:
+    """Does the call leave every backward out, and not the forward?"""
     given = _arguments(flow, site)
-    return all(any(holds(t.test, given) is (not t.wanted) for t in each) for each in tests)
+    left = [any(holds(t.test, given) is (not t.wanted) for t in each) for each in (*tests, forward)]
+    return all(left[:-1]) and not left[-1]
+
+
+def _in_context(flow: FunctionFlow, forward: Op, tests: list[list[Test]]) -> bool:
+    """Does a `with` around the forward depend on what the tests ask, `with modes[phase]():`? It may switch grad off."""
+    asked = {n.value for each in tests for t in each for n in walk(t.test) if isinstance(n, cst.Name)}
+    items = [item.item for node in around(flow, forward.node) if isinstance(node, cst.With) for item in node.items]
+    named = {n.value for item in items for n in walk(item) if isinstance(n, cst.Name)}
+    for name in list(named):
+        named |= {n.value for given in flow.assigned.get(name, ()) for n in walk(given) if isinstance(n, cst.Name)}
+    return not asked.isdisjoint(named)
 
 
 def _through_attributes(flow: FunctionFlow, tests: list[list[Test]]) -> Iterator[CallSite]:
@@ -73,9 +85,9 @@ def skipped_in_turn(flow: FunctionFlow) -> tuple[Op, cst.For, str] | None:
     """The first forward in a loop over written-down phases (`for phase in ["train", "valid"]`) of which one fails the
     test of every backward, with that loop and the phase as it is written; None where there is none."""
     backs = [op for op in flow.ops if Sink.BACKWARD in op.sunk and not isinstance(op.node, cst.Return)]
-    tests = [list(_tests(flow, op)) for op in backs]
+    tests = [list(tests_of(flow, op)) for op in backs]
     forward = _forward(flow, backs) if backs and all(tests) else None
-    if forward is None or _behind_test(flow, forward, tests):
+    if forward is None or _behind_test(flow, forward, tests) or _in_context(flow, forward, tests):
         return None
     if forward.mode is Mode.ENTERED and flow.info.name and flow.program.callers.entered(flow.info) is Fact.NO:
         return None
@@ -122,7 +134,7 @@ def by_default(flow: FunctionFlow, readers: list[Op]) -> str | None:
         p.name: constant(op.node.default) if isinstance(op.node, cst.Param) else UNSET
         for p, op in zip(flow.info.parameters, flow.parameters)
     }
-    failing = [next((t for t in _tests(flow, op) if holds(t.test, given) is (not t.wanted)), None) for op in readers]
+    failing = [next((t for t in tests_of(flow, op) if holds(t.test, given) is (not t.wanted)), None) for op in readers]
     first = failing[0] if failing else None
     return flow.unit.text(first.test) if first is not None and None not in failing else None
 
@@ -147,11 +159,11 @@ def _called(op: Op) -> cst.BaseExpression:
 
 def _behind_test(flow: FunctionFlow, forward: Op, tests: list[list[Test]]) -> bool:
     """Does one of the tests guard the forward as well?"""
-    own = {id(t.test) for t in _tests(flow, forward)}
+    own = {id(t.test) for t in tests_of(flow, forward)}
     return any(all(id(t.test) in own for t in each) for each in tests)
 
 
-def _tests(flow: FunctionFlow, op: Op) -> Iterator[Test]:
+def tests_of(flow: FunctionFlow, op: Op) -> Iterator[Test]:
     """The conditions under which the operation's statement runs: branches around it, and exits before it."""
     path = around(flow, op.node)
     for outer, inner in zip(path, path[1:]):
@@ -170,6 +182,8 @@ def _before(block: cst.CSTNode, statement: cst.CSTNode) -> list[cst.CSTNode]:
 
 def _leaves(body: cst.BaseSuite) -> bool:
     last = body.body[-1] if body.body else None
+    if isinstance(last, cst.With):
+        return _leaves(last.body)
     small = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else last
     return isinstance(small, LEAVING)
 
@@ -195,7 +209,11 @@ def _setting(flow: FunctionFlow, node: cst.BaseExpression | None) -> Any:
     info = flow.program.project.lookup(flow.unit.index, owner) if owner is not None else None
     if not isinstance(info, ClassInfo) or not isinstance(node, cst.Attribute) or ENUMERATIONS.isdisjoint(info.bases):
         return constant(node)
-    return Member(info.name, node.attr.value)
+    top = flow.program.project.body(flow.program.project.header(info.path))
+    body = flow.program.flow(top) if top is not None else None
+    values = [v.const for v in body.frame.classes.get(info.qualname, {}).values()] if body is not None else []
+    numbers = [value for value in values if isinstance(value, (int, str))]
+    return Member(info.name, node.attr.value) if len(numbers) == len(set(numbers)) else UNSET  # two names of one member
 
 
 def _recorded(site: CallSite) -> bool:

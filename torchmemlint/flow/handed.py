@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchmemlint.flow.graph import Mode, Op, fact, freed
+from torchmemlint.flow.graph import Mode, Op, closure, fact, freed
 from torchmemlint.flow.patterns import key_of
 from torchmemlint.flow.types import never_holds_tensors
 from torchmemlint.flow.values import Fact, Kind, Value, known_members, replace
@@ -27,7 +27,13 @@ def handed(flow: FunctionFlow, value: Value) -> Value | None:
     as_it_came = bool(value.defs) and all(map(_passed_on, value.defs))
     if not as_it_came and not any(runs_with_grad(flow, op) for op in value.defs):
         return None
-    found = [given for position in value.params for given in _given(flow, position, DEPTH)]
+    members = apart(value, [p.name for p in flow.info.parameters]) if not as_it_came else frozenset[int]()
+    found = [
+        given
+        for position in value.params
+        for given in _given(flow, position, DEPTH)
+        if position not in members or not mixed_members(given)
+    ]
     if as_it_came:
         found = [part for given in found if (part := _part(value, given)) is not None]
     attached = [given for given in found if fact(given) is Fact.YES and given.kind is not Kind.HOST]
@@ -65,6 +71,19 @@ def _given(flow: FunctionFlow, position: int, depth: int) -> Iterator[Value]:
             yield from (part for whole in above if (part := _part(given, whole)) is not None)
         elif any(runs_with_grad(site.flow, op) for op in given.defs):
             yield given
+
+
+def apart(value: Value, names: list[str]) -> frozenset[int]:
+    """The parameters of which the value carries the graph by members only that a loop goes over."""
+    if not value.params:
+        return value.params
+    whole = closure(value.defs, lambda o: o.inputs if o.name != "iter" else (), 60)
+    return value.params - {names.index(o.path) for o in whole if o.name == "param" and o.path in names}
+
+
+def mixed_members(value: Value) -> bool:
+    """Has only some of what is in a container a graph? A test in a loop over it may leave out just this."""
+    return value.kind is Kind.CONTAINER and len({member.fact for member in known_members(value)}) > 1
 
 
 def _passed_on(op: Op) -> bool:

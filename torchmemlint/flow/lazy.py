@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchmemlint.flow.graph import Mode, Op
+from torchmemlint.flow.graph import Mode, Op, Sink, sinks
 from torchmemlint.flow.handed import runs_with_grad
 from torchmemlint.flow.threads import DEPTH, records
 from torchmemlint.flow.values import Fact
@@ -21,7 +21,8 @@ NAMING = frozenset({"bind", "return"})  # neither reads a generator
 def read_with_grad(flow: FunctionFlow) -> Iterator[Op]:
     """The generators of the function that are made without grad, run a forward and are first read with grad on."""
     for op in flow.named("comprehension", "call"):
-        if op.mode is Mode.OFF and op.uses and _runs_forward(flow, op) and _read_outside(flow, op):
+        made = op.mode is Mode.OFF and op.uses and Sink.BACKWARD not in sinks(op)
+        if made and _runs_forward(flow, op) and _read_outside(flow, op):
             yield op
 
 
@@ -67,4 +68,6 @@ def _read_by_caller(flow: FunctionFlow) -> bool:
     """Does a known caller read the function's result with grad on, and none without?"""
     sites = flow.program.callers.sites(flow.info).calls
     readers = [(site.flow, use) for site in sites for use in site.op.uses if use.name not in NAMING]
+    if any(Sink.BACKWARD in sinks(site.op) for site in sites):
+        return False  # it trains
     return bool(readers) and all(runs_with_grad(other, use) for other, use in readers)

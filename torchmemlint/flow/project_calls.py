@@ -16,9 +16,10 @@ from torchmemlint.flow.dispatch import evaluate, invoke, run, unknown
 from torchmemlint.flow.fields import as_operations, rebound, renewed, with_fields
 from torchmemlint.flow.frame import INLINE_DEPTH, Closure, Frame, dotted
 from torchmemlint.flow.graph import Argument, Mode, Op, proven
+from torchmemlint.flow.handed import mixed_members
 from torchmemlint.flow.holders import holders_of, outliving
 from torchmemlint.flow.preparing import prepared
-from torchmemlint.flow.summary import LOCAL_ENDS, Callback, Settings, Summary
+from torchmemlint.flow.summary import LOCAL_ENDS, Callback, Kept, Settings, Summary
 from torchmemlint.flow.types import is_property
 from torchmemlint.flow.values import (
     HOST,
@@ -189,7 +190,7 @@ def applied(f: Frame, node: cst.Call, info: FunctionInfo, args: list[Argument], 
     op.freed = (op,) if summary.spent else op.freed
     _walk(op, summary, bound)
     op.kept = tuple(
-        (kept, _at(bound, kept.root), [a for p in sorted(kept.params) if (a := _at(bound, p)) is not None])
+        (kept, _at(bound, kept.root), [a for p in sorted(kept.params) if (a := _kept_of(kept, p, bound)) is not None])
         for kept in summary.kept
     )
     _fill(f, node, op)
@@ -209,6 +210,12 @@ def _rebind(f: Frame, info: FunctionInfo, bound: list[Argument | None]) -> None:
             f.bind(path, replace(given.value, elements=None, graph=min(given.value.graph, Fact.MAYBE)))
         elif names & given.value.elements.keys():
             f.bind(path, renewed(given.value, dict.fromkeys(names, UNKNOWN)))
+
+
+def _kept_of(kept: Kept, position: int, bound: list[Argument | None]) -> Argument | None:
+    """The argument that the callee keeps; none where it goes over a container of which only some has a graph."""
+    given = _at(bound, position)
+    return None if given is not None and position in kept.apart and mixed_members(given.value) else given
 
 
 def _walk(op: Op, summary: Summary, bound: list[Argument | None]) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchmemlint.flow.enclosing import around
+from torchmemlint.flow.flagged import Test, tests_of
 from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.graph import Op
 
@@ -18,8 +19,8 @@ STEP = ("module", "backward", "step")
 
 def same_step(flow: FunctionFlow, op: Op) -> Op | None:
     """The forward or backward that runs in the same loop body, once an iteration; none in a loop over models."""
-    if not op.loops or op.handlers:
-        return None
+    if not op.loops or op.handlers or any(o.loops == op.loops for o in flow.named("diagnostic.reset")):
+        return None  # what each iteration needs is measured
     work = [o for o in flow.named(*STEP) if o.loops == op.loops and not o.depth]
     makers = [m for o in work if o.name == "module" and o.receiver is not None for m in o.receiver.defs]
     return work[0] if work and not any(m.loops == op.loops and not _stays(flow, m) for m in makers) else None
@@ -38,7 +39,19 @@ def _stays(flow: FunctionFlow, maker: Op) -> bool:
 def unconditional(flow: FunctionFlow, op: Op) -> bool:
     """Is the operation run whenever its function is called, on a machine with an accelerator?"""
     path = around(flow, op.node)
-    tests = [outer.test for outer, inner in zip(path, path[1:]) if isinstance(outer, cst.If) and inner is outer.body]
-    return len(tests) == len(op.branches) and all(
-        isinstance(test, cst.Call) and (dotted(test.func) or "").endswith("cuda.is_available") for test in tests
-    )
+    branches = [outer for outer, inner in zip(path, path[1:]) if isinstance(outer, cst.If) and inner is outer.body]
+    return len(branches) == len(op.branches) and all(map(_has_accelerator, tests_of(flow, op)))
+
+
+def _has_accelerator(test: Test) -> bool:
+    """`if torch.cuda.is_available():`, and behind `if not torch.cuda.is_available(): return`"""
+    asked, wanted = test.test, test.wanted
+    if isinstance(asked, cst.UnaryOperation) and isinstance(asked.operator, cst.Not):
+        asked, wanted = asked.expression, not wanted
+    return wanted and isinstance(asked, cst.Call) and (dotted(asked.func) or "").endswith("cuda.is_available")
+
+
+def now_and_then(flow: FunctionFlow, op: Op, work: Op) -> bool:
+    """Does a test decide on the operation that does not decide on the step's work?"""
+    own = {id(test.test) for test in tests_of(flow, work)}
+    return len(op.branches) > len(work.branches) or any(id(test.test) not in own for test in tests_of(flow, op))

@@ -14,7 +14,7 @@ from torchmemlint.flow.frame import Frame, State, dotted, merge
 from torchmemlint.flow.graph import Sink
 from torchmemlint.flow.holders import element_of
 from torchmemlint.flow.lean import walk
-from torchmemlint.flow.tested import decided, narrow
+from torchmemlint.flow.tested import decided, matched, narrow, no_tensors, passed_by
 from torchmemlint.flow.values import HOST, Fact, Kind, Value, replace
 
 
@@ -173,7 +173,7 @@ def _try(f: Frame, node: cst.Try | cst.TryStar) -> None:
         run(f, node.orelse.body)
     for handler in node.handlers:
         f.state = merge([start.fork(), State(dict(ends[0].env), start.mode)])
-        ends.append(_handler(f, handler, f.number(node)))
+        ends.append(_handler(f, node, handler))
     f.state = merge(ends)
     if node.finalbody is not None:
         alive, f.state.alive = f.state.alive, True
@@ -181,13 +181,14 @@ def _try(f: Frame, node: cst.Try | cst.TryStar) -> None:
         f.state.alive = f.state.alive and alive
 
 
-def _handler(f: Frame, handler: cst.ExceptHandler | cst.ExceptStarHandler, attempt: int) -> State:
-    outer = f.handlers
+def _handler(f: Frame, node: cst.Try | cst.TryStar, handler: cst.ExceptHandler | cst.ExceptStarHandler) -> State:
+    outer, attempt = f.handlers, f.number(node)
     caught = f.unit.code(handler.type) if handler.type is not None else "BaseException"
     f.handlers = (*outer, Handler(handler, caught, attempt, f.unit.code(handler)))
     if handler.name is not None:
         error = f.op("exception", handler, Value(graph=Fact.NO, name="exception"))
         bindings.assign(f, handler.name.name, error.value, None)
+    no_tensors(f, node, handler)
     with f.arm(handler):
         run(f, handler.body)
     f.handlers = outer
@@ -209,9 +210,12 @@ def _match(f: Frame, node: cst.Match) -> None:
     start, ends = f.state, [f.state.fork()]
     for case in node.cases:
         f.state = start.fork()
+        matched(f, node.subject, case)
         with f.arm(case):
             run(f, case.body)
         ends.append(f.state)
+        f.state = start
+        passed_by(f, node.subject, case)
     f.state = merge(ends)
 
 

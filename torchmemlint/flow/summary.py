@@ -12,7 +12,7 @@ from torchmemlint.findings import Place
 from torchmemlint.flow.conditions import UNSET, constant
 from torchmemlint.flow.fields import Within, fields_of, sized, within
 from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, closure, freed, proven, sinks
-from torchmemlint.flow.handed import field_of
+from torchmemlint.flow.handed import apart, field_of
 from torchmemlint.flow.lean import walk
 from torchmemlint.flow.scalars import compared
 from torchmemlint.flow.units import dotted
@@ -51,6 +51,7 @@ class Kept:
     how: str
     place: Place
     scalar: Fact = Fact.MAYBE
+    apart: frozenset[int] = frozenset()  # parameters over whose members it goes; which it keeps, tests may decide
 
 
 @dataclass(frozen=True)
@@ -266,7 +267,8 @@ def _is_field(value: Value) -> bool:
 def _entry(f: Frame, root: int, path: str, store: Store) -> Kept:
     value = store.value
     graph = Fact.YES if proven(value) else value.graph
-    return Kept(root, path, value.params, graph, store.how, Place(f.unit, store.op.node), value.scalar)
+    place, members = Place(f.unit, store.op.node), apart(value, [p.name for p in f.info.parameters])
+    return Kept(root, path, value.params, graph, store.how, place, value.scalar, members)
 
 
 def _within(f: Frame, info: FunctionInfo) -> Within:

@@ -219,7 +219,7 @@ def test_annotations(written: str, expected: str) -> None:
 
 def test_parameters() -> None:
     info = function(index("def f(a, /, b, c=1, *rest, d, e=2, **extra): ..."), "f")
-    assert [(p.name, p.kind, p.has_default) for p in info.parameters] == [
+    assert [(p.name, p.kind, p.number) for p in info.parameters] == [
         ("a", "positional", False),
         ("b", "positional", False),
         ("c", "positional", True),

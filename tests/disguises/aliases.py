@@ -1,4 +1,5 @@
 """Containers and methods under a second name."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """The constructor writes None into an attribute; another method puts the model or the state there."""
+
 import torch
 from torch import nn
 

@@ -1,4 +1,5 @@
 """Averages of weights in dicts of a list, by functions of torch that take the weight first."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """Callbacks in a list, records, nested defaults, generators and conditional totals hold what they are given."""
+
 from __future__ import annotations
 import dataclasses
 from collections import defaultdict, deque, OrderedDict
@@ -139,5 +140,17 @@ if __name__ == "__main__":
     data = [(torch.randn(5, 4), torch.arange(5) % 3)] * 2
     t = Trainer(net, [History(), Smooth()])
     t.fit(data)
-    print(evaluate(net, data), by_epoch(net, t.opt, data), worst(net, t.opt, data), queue(net, t.opt, data), to_arrays(net, data))
-    print([float(r.loss) for r in t.rows], [float(h) for h in t.state.history], [float(m) for m in t.callbacks[0].margins], float(t.callbacks[1].value), t.state.totals["amax"].item())
+    print(
+        evaluate(net, data),
+        by_epoch(net, t.opt, data),
+        worst(net, t.opt, data),
+        queue(net, t.opt, data),
+        to_arrays(net, data),
+    )
+    print(
+        [float(r.loss) for r in t.rows],
+        [float(h) for h in t.state.history],
+        [float(m) for m in t.callbacks[0].margins],
+        float(t.callbacks[1].value),
+        t.state.totals["amax"].item(),
+    )

@@ -1,4 +1,5 @@
 """Objects are called through the attributes and the containers of modules that hold them."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """A clone that is converted to another type, or is of a result of the model, is one copy too many."""
+
 import torch
 from torch import nn
 

@@ -1,4 +1,5 @@
 """The list belongs to an enclosing function: one that still runs, or one whose closure lives on."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

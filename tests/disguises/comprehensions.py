@@ -1,4 +1,5 @@
 """The loop is a comprehension."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

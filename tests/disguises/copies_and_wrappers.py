@@ -1,4 +1,5 @@
 """`clone().detach()` and tensors made from tensors, spelt in other ways."""
+
 import torch
 import torch as th
 import torch.nn.functional as F

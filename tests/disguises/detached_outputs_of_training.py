@@ -1,4 +1,5 @@
 """Outputs of training steps are detached, and stay on the device until the epoch's report."""
+
 import torch
 from torch import nn
 

@@ -1,4 +1,5 @@
 """The name is detached, but only after the attached value was stored, or on another path."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

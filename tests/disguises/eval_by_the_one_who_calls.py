@@ -1,5 +1,6 @@
 """The caller builds the net by a function that may give up, and puts it into eval mode; a Function of the old kind, called
 like a module, ends its forward; the loop counts files."""
+
 import torch
 from torch import nn
 from torch.autograd import Function

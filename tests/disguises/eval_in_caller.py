@@ -1,4 +1,5 @@
 """`eval()` is called by the caller; the loop itself has no guard and an ordinary name."""
+
 import torch
 from torch import nn
 

@@ -1,4 +1,5 @@
 """No helpful names, no `eval()` in sight of the forward; results end as numbers."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,5 +1,6 @@
 """Exceptions of failed steps in tuples, lists and names, as `sys.exc_info()`, by a method that keeps them; retries that go
 through the function itself."""
+
 import sys
 
 import torch
@@ -52,6 +53,7 @@ def sized(run):
                 last = error  # expect: TML111
                 rows //= 2
         raise RuntimeError("no batch is small enough") from last
+
     return wrapped
 
 
@@ -82,6 +84,7 @@ def splitting(run):
                 raise
             first, second = batch.chunk(2)
             return torch.cat([wrapped(first), wrapped(second)])  # expect: TML111
+
     return wrapped
 
 

@@ -1,4 +1,5 @@
 """The stored expression hides the tensor: walrus, tuple, dict, conditional, starred, generator."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """The first token of a sequence is a whole vector a row; a column of class scores would be one number."""
+
 import torch
 from torch import nn
 

@@ -1,4 +1,5 @@
 """Containers with names and keys that look like bookkeeping."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

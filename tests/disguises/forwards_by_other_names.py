@@ -1,4 +1,5 @@
 """Models of libraries run a part of their forward by methods of other names; a helper runs under its caller's no_grad."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

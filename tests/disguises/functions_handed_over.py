@@ -1,4 +1,5 @@
 """Functions that are chosen, handed over and called back: by a helper, by an optimizer, out of a conditional."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """A sampler that a factory makes: the nested function runs the network for whoever calls what the factory returned."""
+
 import torch
 from torch import nn
 

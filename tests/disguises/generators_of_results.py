@@ -1,4 +1,5 @@
 """Predictions that a generator yields one by one; whoever iterates over them takes labels."""
+
 import torch
 from torch import nn
 

@@ -1,4 +1,5 @@
 """Gradients are off somewhere, only not where the forward runs."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

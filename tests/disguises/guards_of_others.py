@@ -1,4 +1,5 @@
 """Methods and functions called `no_grad` that are not PyTorch's."""
+
 import contextlib
 
 import torch

@@ -1,4 +1,5 @@
 """A guard that is there and does nothing."""
+
 import asyncio
 
 import torch

@@ -1,4 +1,5 @@
 """The value comes from a helper that returns it attached."""
+
 from dataclasses import dataclass
 
 import torch

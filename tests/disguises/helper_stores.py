@@ -1,4 +1,5 @@
 """A function or method of the project stores what it is given: the finding is at the call that hands the graph over."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,5 +1,6 @@
 """A helper computes the loss for the training step, and the evaluation calls it with grad on; a policy's method likewise.
 The rollout's finding is a hint: it runs one observation at a time."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """Places that live as long as the process: class, function, default argument, cache."""
+
 import functools
 
 import torch

@@ -1,5 +1,6 @@
 """An object keeps the handles of its hooks and could remove them; a loop makes one object after the other and never asks
 any of them to."""
+
 import torch
 from torch import nn
 

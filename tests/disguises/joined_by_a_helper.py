@@ -1,4 +1,5 @@
 """A helper joins what was collected with what is new; the loop is the caller's."""
+
 import torch
 from torch import nn
 

@@ -1,4 +1,5 @@
 """A step returns attached values in a dict; the loop in another function keeps them."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

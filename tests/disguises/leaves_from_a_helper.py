@@ -1,5 +1,6 @@
 """What the optimizer moves is made before the loop, by a helper: tensors without anything recorded behind them, that no
 retained graph is needed for."""
+
 import torch
 from torch import nn
 

@@ -1,5 +1,6 @@
 """A method beside the forward collects one output a level, joins them and draws what it finds, all with grad on: the list
 is as long as the network is deep, and is not what costs."""
+
 import torch
 from torch import nn
 

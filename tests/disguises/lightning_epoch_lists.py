@@ -1,4 +1,5 @@
 """A framework backpropagates what `training_step` returns; what it puts aside for the end of the epoch is another matter."""
+
 import types
 
 import torch

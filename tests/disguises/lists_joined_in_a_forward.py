@@ -1,4 +1,5 @@
 """A forward collects its steps in a list and returns them joined: the result carries their graphs."""
+
 import torch
 from torch import nn
 

@@ -1,4 +1,5 @@
 """A forward fills a list and returns it, alone, beside another result or in a dict: its members bring their graphs along."""
+
 import torch
 from torch import nn
 

@@ -1,4 +1,5 @@
 """An attribute is a list at first and then the Sequential made of it; a list of modules is filled in a loop."""
+
 import torch
 from torch import nn
 

@@ -1,4 +1,5 @@
 """Log-probabilities of a distribution carry the graph of its parameters: kept for a log they keep every forward."""
+
 import torch
 from torch import distributions, nn
 

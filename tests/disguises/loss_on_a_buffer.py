@@ -1,4 +1,5 @@
 """These losses return a scalar on the storage of the whole elementwise result: detaching lets go of the graph only."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """`enumerate` and `zip` hand a loop its losses: the graph is retained after the last one as well."""
+
 import torch
 from torch import nn
 

@@ -1,5 +1,6 @@
 """A metric is called as an object: its base hands what it is given to the method that the metric's own class has, which keeps
 what it computes from that."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

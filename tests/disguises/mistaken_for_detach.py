@@ -1,4 +1,5 @@
 """Copies and moves that stay attached, and a guard that comes too late."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

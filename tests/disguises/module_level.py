@@ -1,4 +1,5 @@
 """Names at the top of the module, by method, by item, by `global`."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """A dict class of the project is a record of what it is made of; a forward hands its activation to a list elsewhere."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """Copies of views before operators that read strides, and calls on what is contiguous already."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

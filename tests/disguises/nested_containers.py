@@ -1,4 +1,5 @@
 """The list is an entry of something."""
+
 from collections import defaultdict
 
 import torch

@@ -1,4 +1,5 @@
 """Nets whose class a branch chooses, filled layer by layer with `add_module`; the generator's output is read as data."""
+
 import torch
 from torch import nn
 

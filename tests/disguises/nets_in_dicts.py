@@ -1,4 +1,5 @@
 """The networks lie in a dict of the trainer: handed in by whoever makes it, or filled key by key in its constructor."""
+
 from collections import defaultdict
 
 import torch

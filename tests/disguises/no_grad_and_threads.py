@@ -1,4 +1,5 @@
 """Grad mode is thread-local: what another thread runs records a graph, whatever this thread has switched off."""
+
 import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,5 @@
 """Helpers that give a number or the loss itself, called for the loss: by default, by a literal, by name."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """What keeps the graph is reached through a global list, a base class or an object of unknown origin."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

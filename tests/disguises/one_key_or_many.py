@@ -39,4 +39,8 @@ def weights(module, x):
 
 if __name__ == "__main__":
     net, data = nn.Linear(4, 3), [(torch.randn(5, 4), torch.arange(5) % 3)] * 2
-    print(train(net, torch.optim.SGD(net.parameters(), lr=0.1), data), Task(net).evaluate(data), len(weights(net, data[0][0])))
+    print(
+        train(net, torch.optim.SGD(net.parameters(), lr=0.1), data),
+        Task(net).evaluate(data),
+        len(weights(net, data[0][0])),
+    )

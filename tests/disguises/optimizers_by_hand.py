@@ -1,4 +1,5 @@
 """An optimizer of the project decays weights into the gradient that it averages, and nothing turns grad off."""
+
 import torch
 from torch import nn
 from torch.optim import Optimizer

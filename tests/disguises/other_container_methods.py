@@ -1,4 +1,5 @@
 """Everything that puts a value into a container."""
+
 import queue
 from collections import deque
 

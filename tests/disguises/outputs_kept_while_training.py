@@ -1,4 +1,5 @@
 """Outputs and features of training steps: backward frees the graph, their own bytes stay."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,5 +1,6 @@
 """Outputs of a whole loader on an object: a meter takes them in, a framework calls the method once a batch, or keeps
 what it returns; another method joins them and needs them on the host."""
+
 import types
 
 import torch

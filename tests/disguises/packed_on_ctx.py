@@ -1,4 +1,5 @@
 """Inputs and outputs of a custom function on `ctx` in a tuple, a dict or a record."""
+
 from dataclasses import dataclass
 
 import torch

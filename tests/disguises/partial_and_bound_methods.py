@@ -1,4 +1,5 @@
 """Functions with their first arguments bound, and methods as values: the callee is the same as in a plain call."""
+
 from functools import partial
 
 import torch

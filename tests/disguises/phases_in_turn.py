@@ -1,4 +1,5 @@
 """One loop over the phases trains in the first and only looks at the loss in the others."""
+
 import torch
 from torch import nn
 

@@ -1,4 +1,5 @@
 """A value estimate with its graph, put by a helper into the dict that it was given, and kept with that dict."""
+
 import torch
 from torch import nn
 

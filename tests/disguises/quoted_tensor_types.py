@@ -5,7 +5,6 @@ from typing import Dict
 from torch import nn
 
 
-
 class Recorder:
     def __init__(self):
         self.seen = []

@@ -1,4 +1,5 @@
 """A record is filled key by key or by `append` before it is stored; of a step's dict only some members carry a graph."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

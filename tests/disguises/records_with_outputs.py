@@ -1,5 +1,6 @@
 """The output of each step goes into a record beside the loss; records lie in a dict of lists, or on a namespace; the
 networks come in a list whose annotation alone says what it holds."""
+
 from collections import defaultdict
 from types import SimpleNamespace
 

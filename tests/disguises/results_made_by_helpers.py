@@ -1,4 +1,5 @@
 """Helpers whose result is computed with parameters, besides new ones: it is no leaf."""
+
 import torch
 from torch import nn
 

@@ -1,4 +1,5 @@
 """A helper's flag retains the graph of the loss that it is handed; who sets it never walks that graph again."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

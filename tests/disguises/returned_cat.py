@@ -1,4 +1,5 @@
 """Predictions are concatenated and returned; the caller turns them into labels."""
+
 import torch
 from torch import nn
 

@@ -1,4 +1,5 @@
 """The mean of the list is returned, and every caller only wants the number."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

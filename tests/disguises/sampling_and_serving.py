@@ -1,4 +1,5 @@
 """Forwards for samples, previews, embeddings and answers, none of which is ever differentiated."""
+
 import numpy as np
 import torch
 from torch import nn

@@ -1,4 +1,5 @@
 """A research script: everything happens in the module body."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

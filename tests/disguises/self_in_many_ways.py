@@ -1,4 +1,5 @@
 """Attached values on self: by a helper, by item, by augmented assignment, by a tuple target, by setattr."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

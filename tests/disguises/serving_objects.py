@@ -1,4 +1,5 @@
 """The constructor puts the network into eval mode; its methods, and its features, run with gradients on."""
+
 import asyncio
 
 import torch

@@ -1,4 +1,5 @@
 """One arm of a loop trains and detaches, the other only runs: what the caller set decides, the same in every round."""
+
 import torch
 from torch import nn
 

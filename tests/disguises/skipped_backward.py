@@ -1,4 +1,5 @@
 """On some steps the loss that is kept never reaches its backward."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """A tensor that attached values are written into carries the graph of each of them."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """Accumulation without `+=`."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """Graphs that do not begin with a module call: parameters, `requires_grad_`, functional layers, `functional_call`."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """State that crosses steps on an object with its graph, made to run by retaining that graph."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """The submodule is made in `__init__` and called elsewhere."""
+
 import torch
 from torch import nn
 

@@ -1,4 +1,5 @@
 """Tables written by hand: a tensor is looked up before it is made, and nothing is ever taken out."""
+
 import torch
 from torch import nn
 

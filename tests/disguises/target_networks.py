@@ -1,5 +1,6 @@
 """A target network has the weights of the trained one and is in no optimizer; the loss walks its graph in a function that it
 is handed to. A trainer that is a module is moved by whoever makes it, and restores its parts afterwards."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

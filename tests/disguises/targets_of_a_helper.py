@@ -1,4 +1,5 @@
 """A helper runs the target network with grad on; the training function only uses detached copies of what it returns."""
+
 import copy
 
 import torch

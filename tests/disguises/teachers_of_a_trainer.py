@@ -1,4 +1,5 @@
 """A trainer's teacher is put into eval mode by the constructor, run by one method, and its graph is walked by another."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

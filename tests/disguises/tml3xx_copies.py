@@ -1,4 +1,5 @@
 """Needless copies behind names, helpers and branches."""
+
 import copy
 import math
 

@@ -1,4 +1,5 @@
 """A backup of all weights that is put back and stays bound while the next epoch trains."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """Forwards of which only detached, logged or thresholded copies are used, in the shapes that training gives them."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """Dead values under names that do not look like it: the underscore, a table, a helper network, the last of a tuple."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

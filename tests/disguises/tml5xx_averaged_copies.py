@@ -1,4 +1,5 @@
 """Teachers that are deep copies, updated as moving averages, whose targets a backward walks."""
+
 import copy
 
 import torch

@@ -1,4 +1,5 @@
 """`self.model(...)` inside a trainer is a forward like any other."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

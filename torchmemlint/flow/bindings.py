@@ -169,10 +169,17 @@ def _unpack(f: Frame, target: cst.Tuple | cst.List, value: Value, node: cst.Base
         if type(element) is cst.StarredElement:
             assign(f, element.value, replace(UNKNOWN, graph=value.graph, params=value.params, defs=value.defs), None)
             continue
-        part = known[position] if exact else member(value)
+        part = _given_by_loop(known[position], value) if exact else member(value)
         if position == 0 and not exact and _paired(value):
             part = replace(UNKNOWN, graph=Fact.NO)  # a key: no result of a forward is one
         assign(f, element.value, part, _shown(target, node, position))
+
+
+def _given_by_loop(part: Value, value: Value) -> Value:
+    """A tensor that a generator is known to yield has nothing but the loop behind it."""
+    if part.defs or part.kind is not Kind.TENSOR or part.fact is not Fact.NO:
+        return part
+    return replace(part, defs=value.defs) if all(op.name == "iter" for op in value.defs) else part
 
 
 def _paired(value: Value) -> bool:

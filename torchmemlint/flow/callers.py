@@ -14,9 +14,9 @@ from torchmemlint.flow.composites import run_by_composite
 from torchmemlint.flow.graph import Argument, Mode, Op, Sink, downstream, sinks
 from torchmemlint.flow.project_calls import bound_values
 from torchmemlint.flow.steppers import steps
-from torchmemlint.flow.summary import plain
+from torchmemlint.flow.summary import elsewhere, plain
 from torchmemlint.flow.types import declares_data
-from torchmemlint.flow.values import CONTEXTUAL, UNKNOWN, Fact, Kind, Value, join, replace
+from torchmemlint.flow.values import CONTEXTUAL, HOST, UNKNOWN, Fact, Kind, Value, join, replace
 from torchmemlint.index.model import FunctionInfo
 
 if TYPE_CHECKING:
@@ -136,9 +136,9 @@ class Callers:
         for site in self.sites(info).calls:
             bound = self.bound(info, site.op)
             given = bound[position] if position < len(bound) else None
-            if given is None:
+            if given is None and not info.parameters[position].number:
                 continue
-            value = self._settled(site, given.value)
+            value = self._settled(site, given.value) if given is not None else HOST
             found = value if found is None else join(found, value)
         return found if found is not None else UNKNOWN
 
@@ -147,7 +147,8 @@ class Callers:
         if value.kind is Kind.UNKNOWN and len(value.params) == 1 and all(op.name == "param" for op in value.defs):
             (position,) = value.params
             value = self.argument(site.flow.info, position)
-        return replace(plain(value), params=frozenset(), const=None)
+        given = elsewhere(value).given
+        return replace(plain(value), params=frozenset(), const=None, given=given)
 
     def bound(self, info: FunctionInfo, op: Op) -> list[Argument | None]:
         """The arguments of a call by parameter position."""

@@ -13,7 +13,7 @@ import libcst as cst
 from torchmemlint import knowledge
 from torchmemlint.flow.graph import Op, Store
 from torchmemlint.flow.holders import members_of
-from torchmemlint.flow.summary import plain
+from torchmemlint.flow.summary import elsewhere
 from torchmemlint.flow.threads import POOLS
 from torchmemlint.flow.types import declares_data
 from torchmemlint.flow.values import (
@@ -260,7 +260,6 @@ class Classes:
     @staticmethod
     def _outside(value: Value) -> Value:
         """The value as another method meets it: its parameters are not that method's, its members may have changed."""
-        graph = Fact.MAYBE if value.params else value.graph
         if value.kind is Kind.CONTAINER:
             members = known_members(value) if isinstance(value.elements, dict) else members_of(value)
             lasting = bool(members) and all(m.kind in LASTING for m in members)
@@ -270,7 +269,7 @@ class Classes:
             value = replace(value, elements=tuple(m for m in members_of(value) if m.kind is Kind.MODULE) or None)
         elif value.kind is Kind.INSTANCE:
             value = replace(value, elements=None)  # by then a backward may have walked them
-        return replace(plain(value), graph=graph, params=frozenset(), const=None)
+        return replace(elsewhere(value), const=None)
 
     def trainable(self, info: ClassInfo) -> Fact:
         """Has a module of this class parameters that require grad? NO where it has none or freezes them all."""

@@ -40,6 +40,7 @@ def argument(flow: FunctionFlow, position: int, depth: int = 0) -> Fact:
         bound = callers.bound(info, site.op)
         given = bound[position] if position < len(bound) else None
         if given is None:
+            facts |= {Fact.NO} if info.parameters[position].number else set()
             continue
         grad_off = site.op.mode is Mode.OFF
         facts.add(Fact.NO if grad_off else entering(site.flow, given.value, depth + 1))

@@ -320,6 +320,9 @@ def _result(f: Frame, summary: Summary, value: Value, bound: list[Argument | Non
         if f.state.mode is Mode.UNKNOWN or summary.split:
             graph = min(graph, Fact.MAYBE)
     made = mapped(value, lambda e: _result(f, summary, e, bound))
+    if value.given:
+        given = tuple(Argument(a.name, _result(f, summary, a.value, bound), a.node) for a in value.given)
+        made = replace(made, given=given)
     return replace(made, graph=graph, params=params, defs=(), shares=())
 
 

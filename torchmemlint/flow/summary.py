@@ -230,6 +230,13 @@ def plain(value: Value) -> Value:
     return replace(mapped(value, plain), defs=(), shares=(), given=given)
 
 
+def elsewhere(value: Value) -> Value:
+    """The value as another function meets it: its parameters, and those that partial has bound, are not that one's."""
+    given = tuple(Argument(a.name, elsewhere(a.value), a.node) for a in value.given)
+    graph = Fact.MAYBE if value.params else value.graph
+    return replace(plain(value), graph=graph, params=frozenset(), given=given)
+
+
 def _kept(f: Frame, names: list[str]) -> list[Kept]:
     kept = []
     for op in f.ops:

@@ -239,19 +239,20 @@ class _Maker:
 
     def _parameters(self, args: ast.arguments) -> Iterator[Parameter]:
         positional = [*args.posonlyargs, *args.args]
-        required = len(positional) - len(args.defaults)
-        for at, arg in enumerate(positional):
-            yield self._parameter(arg, "positional", at >= required)
+        missing = [None] * (len(positional) - len(args.defaults))
+        for arg, default in zip(positional, [*missing, *args.defaults]):
+            yield self._parameter(arg, "positional", default)
         if args.vararg is not None:
-            yield self._parameter(args.vararg, "vararg", False)
+            yield self._parameter(args.vararg, "vararg", None)
         for arg, default in zip(args.kwonlyargs, args.kw_defaults):
-            yield self._parameter(arg, "keyword", default is not None)
+            yield self._parameter(arg, "keyword", default)
         if args.kwarg is not None:
-            yield self._parameter(args.kwarg, "kwarg", False)
+            yield self._parameter(args.kwarg, "kwarg", None)
 
-    def _parameter(self, arg: ast.arg, kind: str, has_default: bool) -> Parameter:
+    def _parameter(self, arg: ast.arg, kind: str, default: ast.expr | None) -> Parameter:
         annotation = None if arg.annotation is None else self.names.annotation(arg.annotation)
-        return parameter(arg.arg, kind, annotation, has_default)
+        number = isinstance(default, ast.Constant) and isinstance(default.value, (int, float))
+        return parameter(arg.arg, kind, annotation, number)
 
     def _class(self, definition: Definition, node: ast.ClassDef) -> ClassInfo:
         fields = {

@@ -17,13 +17,13 @@ class Parameter:
     name: str
     kind: str  # "positional" | "keyword" | "vararg" | "kwarg"
     annotation: str | None = None  # dotted and resolved through the file's imports, else the source text
-    has_default: bool = False
+    number: bool = False  # its default is a number that is written down
 
 
 @lru_cache(maxsize=10_000)
-def parameter(name: str, kind: str, annotation: str | None, has_default: bool) -> Parameter:
+def parameter(name: str, kind: str, annotation: str | None, number: bool) -> Parameter:
     """A parameter; most functions have some that others have too, and each is one object."""
-    return Parameter(name, kind, annotation, has_default)
+    return Parameter(name, kind, annotation, number)
 
 
 NOTHING: dict[str, str] = {}

@@ -47,7 +47,7 @@ def loaded(data: Any) -> FileIndex:
 
 def _function(key: str, info: FunctionInfo) -> list[Any]:
     rows = [info.line, info.first_line, info.body_line, info.end_line, info.column, info.body_column]
-    parameters = [[p.name, p.kind, p.annotation, p.has_default] for p in info.parameters]
+    parameters = [[p.name, p.kind, p.annotation, p.number] for p in info.parameters]
     kinds = [info.is_async, info.is_generator]
     return [key, info.id, info.qualname, info.name, info.owner, rows, parameters, list(info.decorators), info.returns,
             kinds, _joined(info.words), _joined(info.plain), list(info.marks), info.made]  # fmt: skip

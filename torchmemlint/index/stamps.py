@@ -54,7 +54,7 @@ def _function(info: FunctionInfo) -> tuple[Any, ...]:
     """All but the words, which the text tells, and where it stands in the file."""
     first = info.first_line
     rows = (info.line - first, info.body_line - first, info.end_line - first, info.column, info.body_column)
-    parameters = [(p.name, p.kind, p.annotation, p.has_default) for p in info.parameters]
+    parameters = [(p.name, p.kind, p.annotation, p.number) for p in info.parameters]
     kinds = (info.is_async, info.is_generator, info.returns, info.decorators, info.owner)
     return (info.path, info.id, rows, parameters, kinds, sorted(info.marks), sorted(info.plain), info.made)
 

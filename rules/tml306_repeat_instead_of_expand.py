@@ -14,6 +14,7 @@ from torchmemlint.flow.graph import Op, closure
 from torchmemlint.flow.layout import sizes, units
 from torchmemlint.flow.patterns import bare, dimension, maker, nodes, number
 from torchmemlint.flow.values import Kind, Value
+from torchmemlint.index.marks import REPEATS
 
 from ._copies import place, shown
 
@@ -55,7 +56,8 @@ class RepeatInsteadOfExpand(Rule):
     code = "TML306"
     name = "repeat-instead-of-expand"
     severity = Severity.WARNING
-    words = frozenset({"repeat", "tile", "repeat_interleave", "stack", "cat", "expand", "broadcast_to"})
+    words = frozenset({"repeat", "tile", "repeat_interleave", "expand", "expand_as", "broadcast_to", REPEATS})
+    needs = (frozenset({"repeat", "tile", "repeat_interleave", "stack", "cat", "reshape", "flatten"}),)
     roles = frozenset({"module", "forward", "function"})
 
     @on(OpClosed, "torch.repeat", "torch.tile")

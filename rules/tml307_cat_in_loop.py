@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.growth import Growth, growth
+from torchmemlint.index.marks import LOOPS
 
 
 class CatInLoop(Rule):
@@ -36,6 +37,7 @@ class CatInLoop(Rule):
     name = "cat-in-loop"
     severity = Severity.WARNING
     words = frozenset({"cat", "concat", "concatenate", "hstack", "vstack", "dstack"})
+    loud = (frozenset({LOOPS}),)
     roles = frozenset({"module", "forward", "function"})
 
     @on(OpClosed, "torch.cat", "torch.hstack", "torch.vstack", "torch.dstack")

@@ -37,9 +37,9 @@ class MaterialisedAttention(Rule):
     code = "TML308"
     name = "materialised-attention"
     severity = Severity.WARNING
-    words = frozenset({"softmax", "Softmax", "self"})
+    words = frozenset({"softmax", "Softmax"})
+    modules = frozenset({"Softmax"})
     needs = (frozenset("matmul bmm einsum baddbmm transpose permute t T mT swapaxes".split()),)
-    file_words = frozenset({"softmax", "Softmax"})
     roles = frozenset({"module", "forward", "function"})
 
     @on(OpClosed, "torch.softmax", "module")

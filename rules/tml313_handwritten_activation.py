@@ -8,6 +8,7 @@ from torchmemlint.flow.custom import in_custom_function
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.formulas import Formula, formula, reduced
 from torchmemlint.flow.graph import Op
+from torchmemlint.index.marks import RUNS_MODULES
 
 NORMS = frozenset({"layer_norm", "rms_norm"})
 CALLS = {
@@ -49,6 +50,7 @@ class HandwrittenActivation(Rule):
     severity = Severity.WARNING
     words = frozenset({"sigmoid", "erf", "tanh", "exp", "rsqrt", "sqrt", "std", "var"})
     modules = frozenset({"Sigmoid"})
+    loud = (frozenset({"sigmoid", "erf", "tanh", "exp", RUNS_MODULES}),)
     file_words = frozenset({"sigmoid", "Sigmoid", "erf", "tanh", "exp", "rsqrt", "sqrt", "std", "var"})
     roles = frozenset({"module", "forward", "function"})
 

@@ -26,7 +26,7 @@ from torchmemlint.flow.patterns import (
 )
 from torchmemlint.flow.scalars import scalar_like, written_number
 from torchmemlint.flow.values import Kind, Value
-from torchmemlint.index.marks import SLICES
+from torchmemlint.index.marks import COLUMN
 
 from ._copies import shown
 
@@ -68,9 +68,10 @@ class ScaledAfterExpand(Rule):
     modules = frozenset({"Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d", "Linear"})
     needs = (
         frozenset(
-            {SLICES, *"gather expand expand_as broadcast_to index_select interpolate Upsample matmul bmm t T".split()}
+            {COLUMN, *"gather expand expand_as broadcast_to index_select interpolate Upsample matmul bmm t T".split()}
         ),
     )
+    loud = (frozenset({COLUMN, "gather", "expand", "expand_as", "broadcast_to"}),)
     file_words = frozenset(
         "Linear linear expand expand_as broadcast_to index_select interpolate Upsample matmul bmm t T".split()
     )

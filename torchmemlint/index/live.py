@@ -7,7 +7,19 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from torchmemlint.index.marks import CALLS, COLLECTS, GRAPHS, LOOPS, NEW_AXIS, REFERS, RUNS_MODULES, SLICES, TOTAL
+from torchmemlint.index.marks import (
+    CALLS,
+    COLLECTS,
+    COLUMN,
+    GRAPHS,
+    LOOPS,
+    NEW_AXIS,
+    REFERS,
+    REPEATS,
+    RUNS_MODULES,
+    SLICES,
+    TOTAL,
+)
 from torchmemlint.knowledge import tensor_method
 
 if TYPE_CHECKING:
@@ -102,7 +114,9 @@ def _subscript(s: Sketch, node: ast.Subscript) -> Names:
     index = node.slice
     if not isinstance(index, ast.Name):
         s.mark(SLICES, through)
-        parts = index.elts if isinstance(index, ast.Tuple) else (index,)
+        parts = index.elts if isinstance(index, ast.Tuple) else [index]
+        if len(parts) > 1 and isinstance(parts[0], ast.Slice) and parts[0].lower is parts[0].upper is None:
+            s.marks.add(COLUMN)
         if any(isinstance(part, ast.Constant) and part.value is None for part in parts):
             s.marks.add(NEW_AXIS)
     s.read(index)
@@ -122,6 +136,8 @@ def _unary(s: Sketch, node: ast.UnaryOp) -> Names:
 
 def _arithmetic(s: Sketch, node: ast.BinOp) -> Names:
     through = s.read(node.left) | s.read(node.right)
+    if isinstance(node.left, (ast.List, ast.Tuple)) or isinstance(node.right, (ast.List, ast.Tuple)):
+        s.marks.add(REPEATS)
     text = isinstance(node.left, ast.JoinedStr) or (
         isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)
     )

@@ -16,6 +16,10 @@ LOOPS = "@loops"
 """A loop or comprehension."""
 SLICES = "@slices"
 """A part of a live value is taken by an index."""
+COLUMN = "@column"
+"""A part is taken by an index of several dimensions, the first of which is left whole: `x[:, 0]`."""
+REPEATS = "@repeats"
+"""A list or tuple that is written down is an operand: `[x] * n`."""
 NEW_AXIS = "@newaxis"
 """An axis is put in by the index `None`."""
 GRAPHS = "@graphs"
@@ -40,4 +44,20 @@ HANDS = "@hands "
 """The same with what a parameter holds."""
 REFERS = "@refers "
 """With a name behind it: a function of the file or an imported one of that name is used other than by calling it."""
-EVERY = frozenset({ATTRIBUTE, COLLECTS, GATHERS, TOTAL, RUNS_MODULES, LOOPS, SLICES, NEW_AXIS, GRAPHS, KEEPS, CATCHES})
+EVERY = frozenset(
+    {
+        ATTRIBUTE,
+        COLLECTS,
+        GATHERS,
+        TOTAL,
+        RUNS_MODULES,
+        LOOPS,
+        SLICES,
+        COLUMN,
+        REPEATS,
+        NEW_AXIS,
+        GRAPHS,
+        KEEPS,
+        CATCHES,
+    }
+)

@@ -74,6 +74,7 @@ class Sketch:
         self.shared: set[str] = set()  # declared global or nonlocal
         self.local: set[str] = set()  # names that the function being walked, not one around it, assigns
         self.aliases: set[str] = set()  # names that stand, at some time, for something not made here
+        self.computed: set[str] = set()  # names that a call or a constant has given a value
         self.stores: list[tuple[str | None, Names]] = []  # (container's name, what is put in)
 
     def result(self) -> set[str]:
@@ -181,9 +182,13 @@ class Sketch:
     def assign(self, node: ast.Assign) -> None:
         through = self.read(node.value)
         fresh = len(node.targets) == 1 and is_fresh(node.value)
+        number = isinstance(node.value, ast.Constant) and node.value.value is not None
+        computed = number or isinstance(node.value, ast.Call) and not fresh
         for target in node.targets:
             self.bind(target, through, fresh)
             self._comes_round(target, node.value, through)
+            if computed and isinstance(target, ast.Name):
+                self.computed.add(target.id)
 
     def _comes_round(self, target: ast.expr, value: ast.expr, through: Names) -> None:
         """`total = total + x`, `best = x if best is None else cat([best, x])`, `total, n = total + x, n + 1`."""
@@ -204,9 +209,15 @@ class Sketch:
         through = self.read(node.value)
         if self.loops or not isinstance(node.target, ast.Name):
             self.mark(TOTAL, through)
-        if isinstance(node.value, (ast.List, ast.ListComp, ast.Tuple, ast.Name)):
+        if self._extends(node):
             self.collect(through, node.target.id if isinstance(node.target, ast.Name) else None)
         self.bind(node.target, through, fresh=True)  # it stays what it was
+
+    def _extends(self, node: ast.AugAssign) -> bool:
+        """May it put members into a list? What a layer gave, as in `out += identity`, is none."""
+        if isinstance(node.value, ast.Name):
+            return not (isinstance(node.target, ast.Name) and node.target.id in self.computed)
+        return isinstance(node.value, (ast.List, ast.ListComp, ast.Tuple))
 
     def loop(self, node: ast.For | ast.AsyncFor) -> None:
         self.marks.add(LOOPS)

@@ -65,6 +65,7 @@ class CtxAttributeTensor(Rule):
     name = "ctx-attribute-tensor"
     severity = Severity.WARNING
     words = frozenset({"staticmethod", "ctx", "context"})
+    names = frozenset({"forward", "setup_context"})
 
     @on(FunctionClosed)
     def check(self, event: FunctionClosed) -> Iterator[Finding]:

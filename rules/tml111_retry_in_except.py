@@ -47,7 +47,10 @@ class RetryInExcept(Rule):
     name = "retry-in-except"
     severity = Severity.WARNING
     words = frozenset({CATCHES, *"OutOfMemoryError RuntimeError MemoryError Exception BaseException".split()})
-    needs = (frozenset({GRAPHS, RUNS_MODULES, "backward", "empty_cache"}),)
+    needs = (
+        frozenset({"except"}),
+        frozenset({GRAPHS, RUNS_MODULES, "backward", "empty_cache"}),
+    )
 
     @on(FunctionClosed)
     def retries(self, event: FunctionClosed) -> Iterator[Finding]:

@@ -63,6 +63,7 @@ class DeadGraphStillBound(Rule):
     severity = Severity.WARNING
     words = frozenset("backward eval inference_mode no_grad step model clone einsum matmul bmm".split())
     loud = (frozenset("backward manual_backward zero_grad step train fit".split()),)
+    loud_roles = frozenset({"module", "function"})
 
     @on(FunctionClosed)
     def check(self, event: FunctionClosed) -> Iterator[Finding]:

@@ -43,6 +43,7 @@ class MemoryQueryMisread(Rule):
         "memory_cached max_memory_cached reset_max_memory_allocated reset_max_memory_cached storage "
         "max_memory_allocated max_memory_reserved run check_output getoutput popen Popen system".split()
     )
+    loud = (frozenset("memory_cached max_memory_cached reset_max_memory_allocated reset_max_memory_cached".split()),)
 
     @on(OpClosed, "diagnostic.query", "diagnostic.peak", "diagnostic.reset")
     def check_name(self, event: OpClosed) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ from torchmemlint.api import RUNS, Finding, Rule, Severity, on
 from torchmemlint.findings import Place
 from torchmemlint.flow.events import FunctionClosed
 from torchmemlint.flow.losses import Summed, returned_terms, summed
+from torchmemlint.index.marks import LOOPS
 
 
 class LossesSummedOverBatches(Rule):
@@ -36,6 +37,7 @@ class LossesSummedOverBatches(Rule):
     name = "losses-summed-over-batches"
     severity = Severity.WARNING
     words = frozenset("backward return yield".split())
+    loud = (frozenset({LOOPS}),)
     file_words = frozenset({"backward"})
     roles = RUNS
 

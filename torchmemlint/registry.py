@@ -64,6 +64,10 @@ class Rule:
     """One of these must occur somewhere in the file; empty: no such condition."""
     roles: ClassVar[frozenset[str]] = ROLES
     """The roles of functions it looks at: "module" (a file's top level), "init", "forward", "function"."""
+    loud_roles: ClassVar[frozenset[str]] = ROLES
+    """Those of them in which it can find more than a hint; unset: all."""
+    names: ClassVar[frozenset[str]] = frozenset()
+    """The names of the functions it looks at; empty: whatever they are called."""
 
     @classmethod
     @cache
@@ -99,7 +103,10 @@ class Rule:
                 return False
         if words.isdisjoint(cls.triggers()) and not cls._may_call(words, file):
             return False
-        if cls.roles is not ROLES and ("forward" if AIDS in words else role(info)) not in cls.roles:
+        if cls.names and info.name not in cls.names:
+            return False
+        roles = cls.roles if hints or cls.loud_roles is ROLES else cls.loud_roles
+        if roles is not ROLES and ("forward" if AIDS in words else role(info)) not in roles:
             return False
         return not cls.file_words or not file.words.isdisjoint(cls.file_words)
 

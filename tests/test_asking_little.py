@@ -18,6 +18,7 @@ from torchmemlint.flow import function as flow_function
 from torchmemlint.flow.types import declares_data
 from torchmemlint.index.constructors import COLLECTION, CONSTANT, PARAMETER
 from torchmemlint.index.project import ProjectIndex
+from torchmemlint.loader import load_rules
 
 HEAD = "import torch\nfrom torch import nn\n"
 
@@ -127,6 +128,44 @@ def test_attributes_that_the_index_tells_ask_no_constructor(interpreted: set[str
     """
     check(text, "TML103")
     assert interpreted == {"Trainer.step"}
+
+
+@pytest.mark.parametrize(
+    ("code", "asked", "passed_over"),
+    [
+        ("TML319", "y = torch.nn.functional.linear(x, x)[:, 0]", "y = torch.nn.functional.linear(x, x)[:-1]"),
+        ("TML306", "y = torch.stack([x] * 4)", "y = torch.stack([x, x])"),
+        ("TML308", "y = torch.softmax(x @ x.transpose(1, 2), -1)", "y = self.act(x @ x.transpose(1, 2))"),
+        ("TML407", "y = torch.cuda.memory_cached()", "y = torch.cuda.max_memory_allocated()"),
+        ("TML504", "y = sum(x for _ in range(3)); y.backward()", "y = x.sum(); y.backward()"),
+        ("TML110", "ctx = x", None),
+    ],
+)
+def test_rules_ask_for_the_form_that_they_report(
+    interpreted: set[str], code: str, asked: str, passed_over: str | None
+) -> None:
+    others = tuple(rule.code for rule in load_rules() if rule.code != code)  # hints are for codes that are selected
+    for line in filter(None, (asked, passed_over)):
+        name = "forward" if line == asked else "apply"
+        text = f"{HEAD}class Net(nn.Module):\n    def {name}(self, x):\n        {line}\n        return y\n"
+        check_source(text, "m.py", Config(ignore=others))
+    assert {name.partition(".")[2] for name in interpreted} == {"forward"}
+
+
+def test_a_residual_keeps_nothing(interpreted: set[str]) -> None:
+    text = """
+    class Block(nn.Module):
+        def forward(self, x):
+            identity = x
+            out = self.conv(x)
+            out += identity
+            return out
+
+    def extended(found, more):
+        found += more
+    """
+    check(text, "TML103")
+    assert interpreted == {"extended"}
 
 
 def test_a_list_that_its_constructor_fills_is_asked_for(interpreted: set[str]) -> None:

@@ -138,18 +138,31 @@ def test_attributes_that_the_index_tells_ask_no_constructor(interpreted: set[str
         ("TML308", "y = torch.softmax(x @ x.transpose(1, 2), -1)", "y = self.act(x @ x.transpose(1, 2))"),
         ("TML407", "y = torch.cuda.memory_cached()", "y = torch.cuda.max_memory_allocated()"),
         ("TML504", "y = sum(x for _ in range(3)); y.backward()", "y = x.sum(); y.backward()"),
-        ("TML110", "ctx = x", None),
     ],
 )
 def test_rules_ask_for_the_form_that_they_report(
-    interpreted: set[str], code: str, asked: str, passed_over: str | None
+    interpreted: set[str], code: str, asked: str, passed_over: str
 ) -> None:
     others = tuple(rule.code for rule in load_rules() if rule.code != code)  # hints are for codes that are selected
-    for line in filter(None, (asked, passed_over)):
-        name = "forward" if line == asked else "apply"
+    for name, line in (("score", asked), ("other", passed_over)):
         text = f"{HEAD}class Net(nn.Module):\n    def {name}(self, x):\n        {line}\n        return y\n"
         check_source(text, "m.py", Config(ignore=others))
-    assert {name.partition(".")[2] for name in interpreted} == {"forward"}
+    assert {name.partition(".")[2] for name in interpreted} == {"score"}
+
+
+def test_only_a_forward_has_a_context(interpreted: set[str]) -> None:
+    text = """
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def shown(x):
+            return str(x)
+    """
+    check(text, "TML110")
+    assert interpreted == {"Double.forward"}
 
 
 def test_a_residual_keeps_nothing(interpreted: set[str]) -> None:

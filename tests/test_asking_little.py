@@ -17,6 +17,7 @@ from torchmemlint.files import FileChecker
 from torchmemlint.flow import function as flow_function
 from torchmemlint.flow.types import declares_data
 from torchmemlint.index.constructors import COLLECTION, CONSTANT, PARAMETER
+from torchmemlint.index.marks import KEEPS
 from torchmemlint.index.project import ProjectIndex
 from torchmemlint.loader import load_rules
 
@@ -165,20 +166,22 @@ def test_only_a_forward_has_a_context(interpreted: set[str]) -> None:
     assert interpreted == {"Double.forward"}
 
 
-def test_a_residual_keeps_nothing(interpreted: set[str]) -> None:
-    text = """
-    class Block(nn.Module):
-        def forward(self, x):
-            identity = x
-            out = self.conv(x)
-            out += identity
-            return out
+def test_a_residual_keeps_nothing() -> None:
+    file = index(
+        """
+        class Block:
+            def forward(self, x):
+                identity = x
+                out = self.conv(x)
+                out += identity
+                return out
 
-    def extended(found, more):
-        found += more
-    """
-    check(text, "TML103")
-    assert interpreted == {"extended"}
+        def extended(found, more):
+            found += more
+        """
+    )
+    assert KEEPS not in function(file, "Block.forward").marks
+    assert KEEPS in function(file, "extended").marks
 
 
 def test_a_list_that_its_constructor_fills_is_asked_for(interpreted: set[str]) -> None:

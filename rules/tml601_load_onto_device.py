@@ -6,7 +6,7 @@ from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.findings import Place
 from torchmemlint.fixes import Plan, set_keyword
 from torchmemlint.flow.checkpoints import DOWNLOADED, SAVED, Loaded, loaded, names_of, restores_module
-from torchmemlint.flow.devices import on_accelerator
+from torchmemlint.flow.devices import moved_in_another_arm, on_accelerator
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.function import FunctionFlow
@@ -69,7 +69,7 @@ class LoadOntoDevice(Rule):
             if op.receiver is not None and op.receiver_node is not None:
                 path = dotted(op.receiver_node)
                 if on_accelerator(event.function, op.receiver, path, op.order) is Fact.YES:
-                    return op
+                    return None if moved_in_another_arm(event.function, op.receiver, path, op) else op
                 if load.destination != SAVED and _moved_beside(event.function, load, op, path):
                     return op
         return None

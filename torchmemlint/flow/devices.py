@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchmemlint.flow.flagged import tests_of
 from torchmemlint.flow.graph import Argument, Op, closure
 from torchmemlint.flow.values import Fact, Kind, Value
 
@@ -109,6 +111,23 @@ def _moves(flow: FunctionFlow, value: Value, path: str | None) -> list[Op]:
     if path is not None:
         found += [op for op in flow.named("to", "cuda", "cpu") if op.path == path and not _of_another(op, behind)]
     return [op for op in found if moved_to(op) is not None]
+
+
+def moved_in_another_arm(flow: FunctionFlow, value: Value, path: str | None, op: Op) -> bool:
+    """Does each move of the module before `op` need a test to hold that `op` needs to fail, as in the two arms of
+    `if torch.cuda.is_available()`?"""
+    needed = set(_needs(flow, op))
+    moves = [move for move in _moves(flow, value, path) if move.order < op.order]
+    return bool(moves) and all(any((text, not held) in needed for text, held in _needs(flow, move)) for move in moves)
+
+
+def _needs(flow: FunctionFlow, op: Op) -> Iterator[tuple[str, bool]]:
+    """The tests that the operation stands under, as they are written without `not`, and how they come out."""
+    for condition in tests_of(flow, op):
+        test, held = condition.test, condition.wanted
+        while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+            test, held = test.expression, not held
+        yield flow.unit.text(test), held
 
 
 def _of_another(move: Op, behind: list[Op]) -> bool:

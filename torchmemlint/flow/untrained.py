@@ -16,6 +16,7 @@ from torchmemlint.flow.values import Fact, Kind, Value
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
+    from torchmemlint.index.model import FunctionInfo
 
 CHANGES = (KEEPS | MOVES) - {"construct"}
 LEAVES_ALONE = frozenset({"module", "load_state_dict", "state_dict", "del"})
@@ -96,13 +97,44 @@ def _frozen_elsewhere(flow: FunctionFlow, path: str) -> bool:
     head, *name = path.split(".")[:2]
     if owner is None or not name:
         given = head in {p.name for p in flow.info.parameters}
-        return given and any(map(project.may_freeze, project.callers(flow.info)))
+        return given and any(_may_freeze(flow, caller) for caller in project.callers(flow.info))
     methods = project.methods_naming(owner, name[0])
     if any(project.may_freeze(method) or project.names(method, "add_param_group") for method in methods):
         return True
     constructor = project.method(owner, "__init__")
     given = constructor is not None and _given(flow.program.flow(constructor), path)
     return given and constructor is not None and any(map(project.may_freeze, project.callers(constructor)))
+
+
+def _may_freeze(flow: FunctionFlow, caller: FunctionInfo, depth: int = HANDED_DEPTH) -> bool:
+    """May a function that hands the network over, or one that it calls, switch gradients off? Its words also say so
+    where it or the function in question makes a leaf of its own require grad."""
+    project = flow.program.project
+    if caller is flow.info or not project.may_freeze(caller):
+        return False
+    inner = flow.program.flow(caller) if depth else None
+    if inner is None or any(_switches_off(op) for op in inner.ops):
+        return True
+    for op in inner.ops:
+        if op.name == "?call" and Sink.UNKNOWN_CALL in op.sunk and _gets_module(op):
+            return True
+        called = flow.program.called(op) if op.name in ("call", "construct") else None
+        if called is not None and called is not caller and _may_freeze(flow, called, depth - 1):
+            return True
+    return False
+
+
+def _switches_off(op: Op) -> bool:
+    """Does it set what requires grad, of something that is no tensor of its function's own, to anything but true?"""
+    if op.name == "store":
+        return (op.path or "").endswith(".requires_grad") and Sink.ATTRIBUTE in op.sunk and op.value.const is not True
+    given = op.argument(0, "requires_grad") if op.name in ("requires_grad_", "torch.requires_grad_") else None
+    return given is not None and given.value.const is not True
+
+
+def _gets_module(op: Op) -> bool:
+    given = [op.receiver, *(a.value for a in op.arguments)]
+    return any(value is not None and value.kind is Kind.MODULE for value in given)
 
 
 def _given(constructor: FunctionFlow | None, path: str) -> bool:

@@ -14,7 +14,7 @@ from torchmemlint.flow.events import ForwardClosed, FunctionClosed
 from torchmemlint.flow.flagged import left_out, skipped_in_turn
 from torchmemlint.flow.graph import Mode, Op, Sink, closure, downstream, fact, sinks
 from torchmemlint.flow.patterns import alone
-from torchmemlint.flow.testcases import in_demonstration, in_test, only_asserted
+from torchmemlint.flow.testcases import in_demonstration, in_test, only_asserted, only_sized
 from torchmemlint.flow.values import Fact, Kind
 from torchmemlint.index.marks import BORROWS, LOOPS, RUNS_MODULES
 
@@ -36,8 +36,8 @@ class MissingNoGrad(Rule):
 
     ## Known limits
     A function whose callers are out of sight is reported as a hint unless it puts the module into eval mode itself. A
-    test that runs a model outside of a loop over data is a hint, and so is the demonstration at the end of a module's
-    own file.
+    test that runs a model outside of a loop over data is a hint, and so are the demonstration at the end of a module's
+    own file and a pass of which only the result's sizes are read.
 
     ## Fix safety
     The function gets the decorator `@torch.no_grad()`. Unsafe: other code of the function then runs without grad too.
@@ -123,7 +123,7 @@ class MissingNoGrad(Rule):
         if entered is Fact.NO:
             return None
         forgotten = event.evaluation and self._over_data(op) and _guarded_elsewhere(event)
-        if _detached_at_once(op) and not forgotten or in_demonstration(flow, op) or only_asserted(op):
+        if _detached_at_once(op) and not forgotten or in_demonstration(flow, op) or only_asserted(op) or only_sized(op):
             return Severity.HINT
         if (in_test(flow) or alone(op)) and not self._over_data(op):
             return Severity.HINT

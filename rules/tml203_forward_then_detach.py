@@ -11,7 +11,7 @@ from torchmemlint.flow.endings import OVER, at_once, dropped, single_row, trains
 from torchmemlint.flow.events import ForwardClosed, FunctionClosed
 from torchmemlint.flow.graph import Op, fact
 from torchmemlint.flow.returning import unwalked_calls
-from torchmemlint.flow.testcases import asserts
+from torchmemlint.flow.testcases import asserts, in_test, only_sized
 from torchmemlint.flow.values import Fact
 from torchmemlint.index.marks import GRAPHS, RUNS_MODULES
 
@@ -32,7 +32,8 @@ class ForwardThenDetach(Rule):
     ## Known limits
     A result that is handed to code out of sight, or returned to callers out of sight, is not reported. A forward on one
     observation made from host data is a hint, and so is a result that is detached in the same expression: its graph
-    adds to the forward's own peak alone. So is a forward that a script or a test runs once, outside of all loops.
+    adds to the forward's own peak alone. So is a forward that a script or a test runs once, outside of all loops, and
+    one of which only the result's sizes are read.
 
     ## Fix safety
     The statement is put under `with torch.no_grad():`. The numbers stay the same. Unsafe, because a forward that calls
@@ -63,7 +64,7 @@ class ForwardThenDetach(Rule):
             f"used; they stay allocated {until}"
         )
         related = (("the graph is cut off here", Place(ends[0].unit, ends[0].node)),)
-        once = asserts(flow) or not op.loops and not flow.info.name
+        once = asserts(flow) or only_sized(op) or not op.loops and (in_test(flow) or not flow.info.name)
         severity = Severity.HINT if once or single_row(op) or at_once(op) else self.severity
         yield self.finding(event, op.node, message, severity=severity, related=related, fix=self._fix(event, op))
 

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchmemlint.flow.graph import Op, closure, downstream
+
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
-    from torchmemlint.flow.graph import Op
 
 WORK = frozenset({"backward", "load_state_dict", "load"})
+NAMES = frozenset({"bind", "del"})
 FRAMEWORKS = frozenset({"unittest", "pytest"})
 TEST_CASES = frozenset({"unittest.TestCase", "unittest.IsolatedAsyncioTestCase", "unittest.case.TestCase"})
 
@@ -46,6 +48,20 @@ def only_asserted(op: Op) -> bool:
         return isinstance(op.statement, cst.Assert)
     asserted = [isinstance(user.statement, cst.Assert) for user in op.consumers if user.name != "return"]
     return bool(asserted) and all(asserted)
+
+
+def only_sized(op: Op) -> bool:
+    """Is a result that has a name, of no batch of data, read for its sizes alone? Such a pass runs once, on a small
+    input made up for it."""
+    given = closure([maker for argument in op.arguments for maker in argument.value.defs], lambda o: o.inputs)
+    named = any(user.name == "bind" for user in op.uses) and not any(o.name in ("iter", "batch") for o in given)
+    read = [other for other in downstream(op) if other is not op and other.name not in NAMES and other.callee != "len"]
+    return named and all(other.name == "torch.size" or _hands_on(other) for other in read)
+
+
+def _hands_on(op: Op) -> bool:
+    """Is it only on the way to another result? Of an argument that has no part in one, the callee read the values."""
+    return op.passes and not op.sunk and (op.name != "argument" or bool(op.uses))
 
 
 def in_demonstration(flow: FunctionFlow, op: Op) -> bool:

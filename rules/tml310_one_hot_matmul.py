@@ -10,7 +10,7 @@ from torchmemlint.fixes import Plan, replace
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.graph import Op
 from torchmemlint.flow.onehot import one_hot
-from torchmemlint.flow.patterns import bare, operands, upstream_within
+from torchmemlint.flow.patterns import bare, nodes, operands, text_of, upstream_within
 from torchmemlint.flow.values import Value
 
 PRODUCTS = ("torch.matmul", "torch.mm", "torch.bmm", "torch.einsum", "torch.linear", "module")
@@ -52,9 +52,10 @@ class OneHotMatmul(Rule):
         if op.name == "module" and not (op.callee or "").endswith(".Linear"):
             return
         values = [a.value for a in op.arguments] if op.name == "module" else operands(op)
-        for value in values[:2] if bare(op) != "einsum" else values[1:3]:
+        factors = values[:2] if bare(op) != "einsum" else values[1:3]
+        for position, value in enumerate(factors):
             made = one_hot(value)
-            if made is not None and _leads_only_to(made, op):
+            if made is not None and _leads_only_to(made, op) and not _adds_rows(op, position):
                 what = "a number for each index and row of the table is written to pick rows: index the table instead"
                 related = (("multiplied here", Place(event.function.unit, op.node)),)
                 yield self.finding(event, made.node, what, related=related, fix=_lookup(made, op))
@@ -98,13 +99,21 @@ def _is_cast(node: cst.CSTNode, inner: cst.CSTNode) -> bool:
     return True
 
 
+def _adds_rows(product: Op, position: int) -> bool:
+    """`einsum("nk,nd->kd", one_hot, rows)`: the sums of the rows of each class, which no lookup gives."""
+    equation = text_of(next(iter(nodes(product)), None)) if bare(product) == "einsum" else None
+    given, arrow, result = (equation or "").replace(" ", "").partition("->")
+    letters = given.split(",")[position : position + 1]
+    return bool(arrow) and bool(letters) and letters[0][-1:] in result
+
+
 def _leads_only_to(made: Op, product: Op) -> bool:
-    """Does everything that is computed from the one-hot rows end in the product?"""
+    """Does everything that is computed from the one-hot rows end in the product, or in others of its kind?"""
     current = made
     for _ in range(8):
         users = [u for u in current.consumers if u is not current]
-        if users == [product]:
-            return True
+        if product in users:
+            return all(user.name == product.name for user in users)
         if len(users) != 1:
             return False
         current = users[0]

@@ -11,7 +11,7 @@ import libcst as cst
 
 from torchmemlint.flow.batches import per_batch
 from torchmemlint.flow.classes import loads
-from torchmemlint.flow.emptied import emptying_functions
+from torchmemlint.flow.emptied import piles_up
 from torchmemlint.flow.flagged import by_default
 from torchmemlint.flow.graph import Argument, Mode, Op, Sink, Store, closure, fact
 from torchmemlint.flow.growth import comes_round, joins_parameters
@@ -70,7 +70,7 @@ def collected(flow: FunctionFlow, holder: Op) -> Iterator[Collected]:
     batch = kind == "attribute" and per_batch(flow)
     for store in holder.stores:
         lasting = outlives(holder, store) if kind == "container" else bool(store.op.loops) or batch
-        lasting = lasting or kind == "attribute" and _piles_up(flow, holder, store)
+        lasting = lasting or kind == "attribute" and piles_up(flow, holder, store) and _end(flow, holder) is End.LAST
         if store.how not in COLLECTING or not lasting or written_out(flow, holder, store.op):
             continue
         around = store.op.loops[: len(holder.loops) + 1]
@@ -83,15 +83,6 @@ def collected(flow: FunctionFlow, holder: Op) -> Iterator[Collected]:
             pooled = surely and _pooled(flow, store.value.defs)
             data = over_data(holder, store.op) or batch and not store.op.loops
             yield Collected(store.op, store.value_node, name, data, end, doubtful, sure, pooled)
-
-
-def _piles_up(flow: FunctionFlow, holder: Op, store: Store) -> bool:
-    """Does each call of a method append to a list of its object that nothing empties, and of which only the last member
-    is read?"""
-    owner, _, name = (holder.path or "").rpartition(".")
-    if store.how != "append" or store.nested or owner != "self" or holder.value.name != "list":
-        return False
-    return emptying_functions(flow, name) == [] and _end(flow, holder) is End.LAST
 
 
 def _computed(store: Store) -> bool:

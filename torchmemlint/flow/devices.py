@@ -94,6 +94,8 @@ def on_accelerator(
         return Fact.NO if target in (CPU, "meta") else Fact.YES
     if path is not None and any(_fed_from_device(op) for op in flow.named("module") if op.path == path):
         return Fact.YES
+    if any(op.name == "construct" and _moves_itself(flow, op) for op in value.defs):
+        return Fact.YES
     if depth >= CALLER_DEPTH or path is None:
         return Fact.MAYBE
     if "." in path:
@@ -128,6 +130,15 @@ def _needs(flow: FunctionFlow, op: Op) -> Iterator[tuple[str, bool]]:
         while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
             test, held = test.expression, not held
         yield flow.unit.text(test), held
+
+
+def _moves_itself(flow: FunctionFlow, made: Op) -> bool:
+    """Does a module of the project go to an accelerator in its own constructor?"""
+    info = flow.program.method(made.value.name, "__init__") if made.value.kind is Kind.MODULE else None
+    inner = flow.program.flow(info) if info is not None and info.parameters else None
+    own = inner.named("to", "cuda", "cpu") if inner is not None and inner is not flow else []
+    targets = [moved_to(op) for op in own if info is not None and op.path == info.parameters[0].name]
+    return bool(targets) and targets[-1] in (CUDA, CHOSEN)
 
 
 def _of_another(move: Op, behind: list[Op]) -> bool:

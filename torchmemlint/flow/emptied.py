@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchmemlint.flow.graph import Op, closure, puts
+from torchmemlint.flow.graph import Op, Store, closure, puts
 from torchmemlint.flow.values import Kind
 
 if TYPE_CHECKING:
@@ -26,6 +26,14 @@ def emptying_functions(flow: FunctionFlow, attribute: str) -> list[FunctionInfo]
     others = [reader for reader in readers if reader.name not in ("", "__init__")]
     flows = ((r, flow if r == flow.info else flow.program.flow(r)) for r in others)
     return [r for r, other in flows if other is not None and _empties(other, attribute)]
+
+
+def piles_up(flow: FunctionFlow, holder: Op, store: Store) -> bool:
+    """Does each call of a method append to a list of its object, which nothing empties?"""
+    owner, _, name = (holder.path or "").rpartition(".")
+    if store.how != "append" or store.nested or owner != "self" or holder.value.name != "list":
+        return False
+    return emptying_functions(flow, name) == []
 
 
 def _empties(flow: FunctionFlow, attribute: str) -> bool:

@@ -174,10 +174,12 @@ def _read_expanded(found: Reading) -> bool:
 
 def _masks(user: Op, op: Op) -> bool:
     """Is it the mask of an attention, which broadcasts over heads and queries?"""
-    if user.name != ATTENTION or user.receiver is None or op in user.receiver.defs:
+    if user.name != ATTENTION:
         return False
-    mask, others = user.argument(2, "attn_mask"), (user.argument(0, "key"), user.argument(1, "value"))
-    return mask is not None and op in mask.value.defs and all(a and op not in a.value.defs for a in others)
+    mask, query = user.argument(2, "attn_mask"), user.argument(None, "query")
+    others = [user.receiver if query is None else query.value]
+    others += [a.value if a is not None else None for a in (user.argument(0, "key"), user.argument(1, "value"))]
+    return mask is not None and op in mask.value.defs and all(v is not None and op not in v.defs for v in others)
 
 
 def _fed_to_forward(found: Reading) -> bool:

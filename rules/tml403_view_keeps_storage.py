@@ -86,8 +86,9 @@ class ViewKeepsStorage(Rule):
         return store.how in COLLECTING or (store.how == "assign" and bool(store.op.sunk & LASTING))
 
     def _first(self, event: Event, value: Value) -> tuple[Narrowed | None, Value]:
-        """The stored value as a part, or that member of a stored tuple or dict which alone shares its storage."""
-        members = known_members(value) if value.kind is Kind.CONTAINER else ()
+        """The stored value as a part, or that member of a stored tuple, dict or record which alone shares its
+        storage."""
+        members = known_members(value) if value.kind is Kind.CONTAINER else _of_record(event, value)
         for member in (value, *members):
             part = self._part(event, member)
             others = [m for m in members if m is not member]
@@ -121,3 +122,10 @@ class ViewKeepsStorage(Rule):
         if node is None or written(part.view, part.base.value) or part.moved:
             return None
         return call_method(node, "clone").titled("give the part a storage of its own")
+
+
+def _of_record(event: Event, value: Value) -> tuple[Value, ...]:
+    """What a dataclass or named tuple was made of here."""
+    if not event.function.program.is_record(value):
+        return ()
+    return tuple(a.value for op in value.defs if op.name == "construct" for a in op.arguments)

@@ -10,7 +10,7 @@ from torchmemlint.fixes import Plan, delete_statement
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.graph import Op
 from torchmemlint.flow.liveness import Weight, held_across
-from torchmemlint.flow.releasing import STEP, now_and_then, same_step, unconditional
+from torchmemlint.flow.releasing import STEP, each_step, now_and_then, same_step
 
 from ._retire import retire
 
@@ -60,19 +60,16 @@ class EmptyCacheMisused(Rule):
         op, flow = event.op, event.function
         if op.handlers or flow.named(*STEP, "call") or flow.named("diagnostic.release")[0] is not op:
             return
-        for site in flow.program.callers.sites(flow.info).calls:
-            work = same_step(site.flow, site.op)
-            if work is not None:
-                unless = now_and_then(site.flow, site.op, work) or not unconditional(flow, op)
-                related = (
-                    ("the cache is emptied here", Place(op.unit, op.node)),
-                    ("the step's work is here", Place(work.unit, work.node)),
-                )
-                here = site.op.unit.source.path == op.unit.source.path
-                place = Place(site.op.unit, site.op.node) if here else Place(op.unit, op.node)
-                severity = Severity.HINT if unless else self.severity
-                yield Finding(self.code, self.name, severity, self._message(site.op), place, related)
-                return
+        for site, work, surely in each_step(flow, op):
+            related = (
+                ("the cache is emptied here", Place(op.unit, op.node)),
+                ("the step's work is here", Place(work.unit, work.node)),
+            )
+            here = site.op.unit.source.path == op.unit.source.path
+            place = Place(site.op.unit, site.op.node) if here else Place(op.unit, op.node)
+            severity = self.severity if surely else Severity.HINT
+            yield Finding(self.code, self.name, severity, self._message(site.op), place, related)
+            return
 
     @staticmethod
     def _message(op: Op) -> str:

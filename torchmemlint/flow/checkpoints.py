@@ -78,7 +78,7 @@ def _given_back(flow: FunctionFlow, call: Op, load: Op) -> bool:
         return False
     for parameter, given in zip(inner.parameters, flow.program.callers.bound(info, call)):
         made = closure(given.value.defs if given is not None else (), lambda o: o.inputs if carries(o) else (), 60)
-        if load in made and _returned(parameter):
+        if _returned(parameter) and any(o is load or o is not call and _given_back(flow, o, load) for o in made):
             return True
     return False
 

@@ -166,7 +166,13 @@ def _puts_in_eval(flow: FunctionFlow, maker: FunctionInfo, attribute: str) -> bo
     if made is None or made.summary.exit_mode is Mode.OFF:
         return False  # it has switched grad off for good
     path = f"{maker.parameters[0].name}.{attribute}" if maker.parameters else attribute
-    return any(path in (op.path, *(u.path for u in op.uses if u.name == "store")) for op in made.named("eval"))
+    put = {maker for op in made.named("load") if op.path == path for s in op.stores for maker in s.value.defs}
+    return any(
+        path in (op.path, *(u.path for u in op.uses if u.name == "store"))
+        or op.receiver is not None
+        and not put.isdisjoint(op.receiver.defs)
+        for op in made.named("eval")
+    )
 
 
 # -- grad-mode contexts -----------------------------------------------------------------------------------------------

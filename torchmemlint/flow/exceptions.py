@@ -50,10 +50,13 @@ def handles_memory(flow: FunctionFlow, handler: Handler) -> bool:
         return handler.out_of_memory
     called = (op for op in flow.named("call") if handler in op.handlers)
     helpers = (flow.program.project.at(op.target, op.callee) for op in called)
-    return any(
-        inner is not None and (bool(inner.named("diagnostic.release")) or any(map(_looks, _texts(inner.node))))
-        for inner in map(flow.program.flow, filter(None, helpers))
-    )
+    return any(inner is not None and _tells(inner) for inner in map(flow.program.flow, filter(None, helpers)))
+
+
+def _tells(flow: FunctionFlow) -> bool:
+    """Does the function ask whether memory has run out, or give unused memory back?"""
+    named = "OutOfMemoryError" in flow.info.words or bool(flow.named("diagnostic.release"))
+    return named or any(map(_looks, _texts(flow.node)))
 
 
 def _texts(node: cst.CSTNode) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -60,12 +60,17 @@ def _skips(flow: FunctionFlow, site: CallSite, tests: list[list[Test]], forward:
 
 def _in_context(flow: FunctionFlow, forward: Op, tests: list[list[Test]]) -> bool:
     """Does a `with` around the forward depend on what the tests ask, `with modes[phase]():`? It may switch grad off."""
-    asked = {n.value for each in tests for t in each for n in walk(t.test) if isinstance(n, cst.Name)}
+    asked = _names(t.test for each in tests for t in each)
     items = [item.item for node in around(flow, forward.node) if isinstance(node, cst.With) for item in node.items]
-    named = {n.value for item in items for n in walk(item) if isinstance(n, cst.Name)}
-    for name in list(named):
-        named |= {n.value for given in flow.assigned.get(name, ()) for n in walk(given) if isinstance(n, cst.Name)}
+    named, waiting = set[str](), _names(items)
+    while waiting - named:
+        named |= waiting
+        waiting = _names(given for name in waiting for given in flow.assigned.get(name, ()))
     return not asked.isdisjoint(named)
+
+
+def _names(nodes: Iterable[cst.CSTNode]) -> set[str]:
+    return {n.value for node in nodes for n in walk(node) if isinstance(n, cst.Name)}
 
 
 def _through_attributes(flow: FunctionFlow, tests: list[list[Test]]) -> Iterator[CallSite]:
@@ -168,10 +173,20 @@ def tests_of(flow: FunctionFlow, op: Op) -> Iterator[Test]:
     path = around(flow, op.node)
     for outer, inner in zip(path, path[1:]):
         if isinstance(outer, (cst.If, cst.IfExp)) and inner in (outer.body, outer.orelse):
-            yield Test(outer.test, inner is outer.body)
+            yield _told(flow, outer.test, inner is outer.body)
         for earlier in _before(outer, inner):
             if isinstance(earlier, cst.If) and earlier.orelse is None and _leaves(earlier.body):
-                yield Test(earlier.test, False)
+                yield _told(flow, earlier.test, False)
+
+
+def _told(flow: FunctionFlow, test: cst.BaseExpression, wanted: bool) -> Test:
+    """A condition as what its flag stands for that is given once: `training = phase is Phase.TRAIN`."""
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        return _told(flow, test.expression, not wanted)
+    given = flow.assigned.get(test.value, []) if isinstance(test, cst.Name) else []
+    once = len(given) == 1 and isinstance(given[0], cst.Comparison)
+    named = {p.name for p in flow.info.parameters} if once else set()
+    return Test(given[0] if once and test.value not in named else test, wanted)  # type: ignore[attr-defined]
 
 
 def _before(block: cst.CSTNode, statement: cst.CSTNode) -> list[cst.CSTNode]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.graph import Mode, Op, Sink, sinks
 from torchmemlint.flow.handed import runs_with_grad
 from torchmemlint.flow.threads import DEPTH, records
@@ -15,6 +16,7 @@ from torchmemlint.flow.values import Fact
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
 
+LAZY = frozenset({"enumerate", "zip", "islice", "chain", "tqdm"})
 NAMING = frozenset({"bind", "return"})  # neither reads a generator
 
 
@@ -56,7 +58,7 @@ def _called(flow: FunctionFlow, op: Op) -> bool:
 
 def _read_outside(flow: FunctionFlow, op: Op) -> bool:
     """Do all who read it do so with grad on? A name that is bound again, or a list of it, is no reader."""
-    readers = [use for use in op.uses if use.name not in NAMING]
+    readers = list(_readers(op))
     if any(reader.mode is Mode.OFF for reader in readers):
         return False
     if any(runs_with_grad(flow, reader) for reader in readers):
@@ -64,10 +66,20 @@ def _read_outside(flow: FunctionFlow, op: Op) -> bool:
     return any(use.name == "return" for use in op.uses) and _read_by_caller(flow)
 
 
+def _readers(op: Op, depth: int = DEPTH) -> Iterator[Op]:
+    """The operations that make it run; what goes over it as lazily does not, but what reads that."""
+    for use in op.uses:
+        called = dotted(use.node.func) if isinstance(use.node, cst.Call) else None
+        if depth and called is not None and called.rpartition(".")[2] in LAZY:
+            yield from _readers(use, depth - 1)
+        elif use.name not in NAMING:
+            yield use
+
+
 def _read_by_caller(flow: FunctionFlow) -> bool:
     """Does a known caller read the function's result with grad on, and none without?"""
     sites = flow.program.callers.sites(flow.info).calls
-    readers = [(site.flow, use) for site in sites for use in site.op.uses if use.name not in NAMING]
+    readers = [(site.flow, use) for site in sites for use in _readers(site.op)]
     if any(Sink.BACKWARD in sinks(site.op) for site in sites):
         return False  # it trains
     return bool(readers) and all(runs_with_grad(other, use) for other, use in readers)

@@ -67,7 +67,9 @@ def _named(f: Frame, made: Op, info: ClassInfo, args: list[Argument]) -> dict[An
 
 
 def _of_record(f: Frame, info: ClassInfo, args: list[Argument]) -> dict[str, Value]:
-    names = list(info.fields) if len(f.program.project.mro(info)) == 1 else []
+    bases = f.program.project.mro(info)
+    records = all(f.program.is_record(f.program.instance(base)) for base in bases)
+    names = list(dict.fromkeys(n for base in reversed(bases) for n in base.fields)) if records else []
     plain = all(a.name not in ("*", "**") for a in args)
     held = {a.name or names[i]: a.value for i, a in enumerate(args) if a.name or i < len(names)} if plain else {}
     return {name: value for name, value in held.items() if name in names}

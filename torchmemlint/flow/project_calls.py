@@ -141,7 +141,9 @@ def _further(info: FunctionInfo, given: dict[str, Argument], spread: Sequence[Ar
     a graph: which of them is used, their names decide."""
     names = {p.name for p in info.parameters if p.kind not in ("vararg", "kwarg")}
     further = [a for name, a in given.items() if name not in names]
-    if spread or len({a.value.fact for a in further}) != 1:
+    if spread:
+        return _spread_alone(names, further, spread)
+    if len({a.value.fact for a in further}) != 1:
         return None
     value = Value(
         kind=Kind.CONTAINER,
@@ -152,6 +154,14 @@ def _further(info: FunctionInfo, given: dict[str, Argument], spread: Sequence[Ar
         elements={a.name: a.value for a in further},
     )
     return Argument("**", value, further[0].node)
+
+
+def _spread_alone(names: set[str], further: list[Argument], spread: Sequence[Argument]) -> Argument | None:
+    """A dict whose keys are all known, where it is spread and nothing else is given."""
+    known = spread[0].value.elements if len(spread) == 1 and spread[0].name == "**" and not further else None
+    if not isinstance(known, dict) or not known.keys().isdisjoint(names) or mixed_members(spread[0].value):
+        return None
+    return spread[0]
 
 
 def _one_of(spread: Sequence[Argument]) -> Argument:

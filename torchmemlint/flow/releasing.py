@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -12,8 +13,10 @@ from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.graph import Op
 
 if TYPE_CHECKING:
+    from torchmemlint.flow.callers import CallSite
     from torchmemlint.flow.function import FunctionFlow
 
+HELPERS = 1  # that call one another
 STEP = ("module", "backward", "step")
 
 
@@ -22,8 +25,16 @@ def same_step(flow: FunctionFlow, op: Op) -> Op | None:
     if not op.loops or op.handlers or any(o.loops == op.loops for o in flow.named("diagnostic.reset")):
         return None  # what each iteration needs is measured
     work = [o for o in flow.named(*STEP) if o.loops == op.loops and not o.depth]
+    work = work or [o for o in flow.named("call") if o.loops == op.loops and not o.depth and _trains_once(flow, o)]
     makers = [m for o in work if o.name == "module" and o.receiver is not None for m in o.receiver.defs]
     return work[0] if work and not any(m.loops == op.loops and not _stays(flow, m) for m in makers) else None
+
+
+def _trains_once(flow: FunctionFlow, call: Op) -> bool:
+    """Is it a function of the project for one step? One for an epoch runs its backward in a loop."""
+    info = flow.program.called(call)
+    inner = flow.program.flow(info) if info is not None and "backward" in info.words else None
+    return inner is not None and any(not o.loops and not o.depth for o in inner.named("backward"))
 
 
 def _stays(flow: FunctionFlow, maker: Op) -> bool:
@@ -36,7 +47,19 @@ def _stays(flow: FunctionFlow, maker: Op) -> bool:
     return all(method.name == "__init__" for method in flow.program.classes.assigners(own, attribute))
 
 
-def unconditional(flow: FunctionFlow, op: Op) -> bool:
+def each_step(flow: FunctionFlow, op: Op, depth: int = HELPERS) -> Iterator[tuple[CallSite, Op, bool]]:
+    """The calls of a helper that run `op` beside the work of a step, with that work; whether it runs in each call."""
+    surely = _unconditional(flow, op)
+    for site in flow.program.callers.sites(flow.info).calls:
+        work = same_step(site.flow, site.op)
+        if work is not None:
+            yield site, work, surely and not now_and_then(site.flow, site.op, work)
+        elif depth and not site.op.loops and not site.op.handlers and not site.flow.named(*STEP):
+            for further, work, always in each_step(site.flow, site.op, depth - 1):
+                yield further, work, surely and always
+
+
+def _unconditional(flow: FunctionFlow, op: Op) -> bool:
     """Is the operation run whenever its function is called, on a machine with an accelerator?"""
     path = around(flow, op.node)
     branches = [outer for outer, inner in zip(path, path[1:]) if isinstance(outer, cst.If) and inner is outer.body]

@@ -67,9 +67,11 @@ class LoadOntoDevice(Rule):
         """The first restore into a module that is on the accelerator by then."""
         for op in restores_module(load):
             if op.receiver is not None and op.receiver_node is not None:
-                path = dotted(op.receiver_node)
+                path = (dotted(op.receiver_node) or "").removesuffix(".module") or None  # of a DataParallel
                 if on_accelerator(event.function, op.receiver, path, op.order) is Fact.YES:
-                    return None if moved_in_another_arm(event.function, op.receiver, path, op) else op
+                    if moved_in_another_arm(event.function, op.receiver, path, op):
+                        continue
+                    return op
                 if load.destination != SAVED and _moved_beside(event.function, load, op, path):
                     return op
         return None

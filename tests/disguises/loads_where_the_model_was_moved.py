@@ -24,3 +24,17 @@ def scored(path, loader, small):
     model.eval()
     with torch.no_grad():
         return [model(x).sum().item() for x in loader]
+
+
+class Scorer:
+    def __init__(self, path, parallel):
+        self.model = nn.Linear(4096, 4096)
+        if parallel:
+            self.model = nn.DataParallel(self.model)
+            self.model = self.model.cuda()
+        checkpoint = torch.load(path)  # expect: TML601
+        if parallel:
+            self.model.module.load_state_dict(checkpoint["state_dict"])
+        else:
+            self.model.load_state_dict(checkpoint["state_dict"])
+        self.epoch = checkpoint["epoch"]

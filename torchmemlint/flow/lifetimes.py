@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from torchmemlint.flow.enclosing import around
 from torchmemlint.flow.endings import dropped
 from torchmemlint.flow.graph import Mode, Op, Sink, closure, sinks
 from torchmemlint.flow.liveness import Held, Weight, liveness
@@ -85,7 +86,8 @@ def _span(flow: FunctionFlow, bind: Op, held: Held) -> Span | None:
     deeper = len(peak.loops) > len(bind.loops) and peak.loops[: len(bind.loops)] == bind.loops
     if not held.carried:
         if deeper and weight >= Weight.ACTIVATION and _trains_in(flow, peak.loops[: len(bind.loops) + 1]):
-            return None if any(b.loops == bind.loops for b in flow.named("backward")) else Span.TRAINING
+            used = any(b.loops == bind.loops for b in flow.named("backward")) or _read_in_loop(flow, bind, peak)
+            return None if used else Span.TRAINING
         if bind.loops and peak.loops == bind.loops and peak.name == "call" and _evaluates(flow, peak):
             return Span.VALIDATION
         return None
@@ -94,6 +96,12 @@ def _span(flow: FunctionFlow, bind: Op, held: Held) -> Span | None:
     if peak.name == ("backward" if _trains_in(flow, peak.loops) else "module") and _branched(bind, peak):
         return Span.BRANCH
     return Span.NEXT if _costs(flow, bind, peak) else None
+
+
+def _read_in_loop(flow: FunctionFlow, bind: Op, peak: Op) -> bool:
+    """Is the value read in the loop of the peak, before a branch of the loop binds the name anew?"""
+    loop = flow.frame.numbered(peak.loops[len(bind.loops)])
+    return any(loop in around(flow, node) for node in liveness(flow).readers(bind))
 
 
 def _branched(bind: Op, peak: Op) -> bool:

@@ -140,7 +140,8 @@ def _collects(op: Op, user: Op, backward: Op) -> bool:
     if len(user.loops) > len(backward.loops):
         return user.loops[: len(backward.loops)] == backward.loops
     every = len(backward.branches) > len(user.branches)  # `if (i + 1) % k == 0: total.backward()`
-    return user is op and user.loops == backward.loops and every
+    lasting = user is op or len(op.loops) < len(user.loops)  # a list that is made before the loop
+    return lasting and user.loops == backward.loops and every
 
 
 def _pass_in_loop(flow: FunctionFlow, added: Value, user: Op) -> Op | None:

@@ -3,7 +3,7 @@ backpropagated on its own and its graph freed before the next one is recorded.""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -229,7 +229,7 @@ def _over_terms(flow: FunctionFlow, backward: Op) -> Summed | None:
     root = backward.receiver or Value()
     if len(root.defs) != 1:
         return None
-    groups = _grouped(flow, [set(upstream(term)) for term in _terms(root.defs[0], 0)])
+    groups = _grouped(flow, [_reached(term) for term in _terms(root.defs[0], 0)])
     return Summed(backward, _latest(groups), "terms", root.defs[0]) if len(groups) > 1 else None
 
 
@@ -249,14 +249,24 @@ def _grouped(flow: FunctionFlow, reaches: list[set[Op]]) -> list[set[Op]]:
     return groups
 
 
-def _terms(op: Op, depth: int) -> list[Op]:
+def _reached(makers: Iterable[Op]) -> set[Op]:
+    return {op for maker in makers for op in upstream(maker)}
+
+
+def _terms(op: Op, depth: int) -> list[tuple[Op, ...]]:
+    """What makes each term of a sum: one operation, or several of which a branch has chosen one."""
     if depth > 20 or not linear(op) or op.carried:
-        return [op]
-    found: list[Op] = []
-    for source in op.inputs:
-        if source.value.kind is not Kind.HOST and source.value.graph is not Fact.NO:
-            found += _terms(source, depth + 1)
-    return found or [op]
+        return [(op,)]
+    found: list[tuple[Op, ...]] = []
+    for value in _operands(op):
+        if value.kind is not Kind.HOST and value.graph is not Fact.NO:
+            found += _terms(value.defs[0], depth + 1) if len(value.defs) == 1 else [value.defs]
+    return found or [(op,)]
+
+
+def _operands(op: Op) -> list[Value]:
+    given = [*(a.value for a in op.arguments), *([op.receiver] if op.receiver is not None else [])]
+    return [value for value in given if value.defs]
 
 
 # -- over the members of a returned collection
@@ -279,7 +289,7 @@ def returned_terms(flow: FunctionFlow) -> Iterator[Summed]:
         losses = [v for v in values if v.scalar is Fact.YES and fact(v) is not Fact.NO]
         if len(losses) < 2:
             continue
-        groups = _grouped(flow, [{op for maker in v.defs for op in upstream(maker)} for v in losses])
+        groups = _grouped(flow, [_reached(v.defs) for v in losses])
         caller = _summing_caller(flow) if len(groups) > 1 else None
         if caller is not None:
             later = _latest(groups)

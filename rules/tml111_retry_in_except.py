@@ -8,8 +8,9 @@ from torchmemlint.api import Finding, Rule, Severity, on
 from torchmemlint.findings import Place
 from torchmemlint.fixes import move_behind
 from torchmemlint.flow.events import FunctionClosed, OpClosed
-from torchmemlint.flow.exceptions import Handler, failed_work, handles_memory, handling, kept_exceptions, recurs, works
+from torchmemlint.flow.exceptions import Handler, handles_memory, handling, kept_exceptions, recurs
 from torchmemlint.flow.graph import Op
+from torchmemlint.flow.work import failed_work, works
 from torchmemlint.index.marks import CATCHES, GRAPHS, RUNS_MODULES
 
 TEXTS = (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from torchmemlint.flow.classes import loads
 from torchmemlint.flow.devices import named
-from torchmemlint.flow.exceptions import works
 from torchmemlint.flow.graph import Argument, Op, closure
 from torchmemlint.flow.liveness import liveness
 from torchmemlint.flow.values import Kind
+from torchmemlint.flow.work import works
 
 if TYPE_CHECKING:
     from torchmemlint.flow.callers import CallSite

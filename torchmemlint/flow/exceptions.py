@@ -14,7 +14,6 @@ from torchmemlint.flow.lean import children, walk
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
 
-WORK = frozenset({"module", "backward", "custom", "torch.autograd.grad"})
 WRAPS = frozenset({"exception", "literal.tuple", "literal.list", "literal.dict", "construct"})
 BROAD = frozenset({"RuntimeError", "Exception", "BaseException", "MemoryError"})
 
@@ -65,36 +64,6 @@ def _texts(node: cst.CSTNode) -> Iterator[str]:
         yield node.value
     for child in children(node) if not isinstance(node, (cst.Expr, cst.Raise)) else ():
         yield from _texts(child)
-
-
-def failed_work(flow: FunctionFlow, handler: Handler) -> Iterator[Op]:
-    """Forward passes, backward calls and calls that run them in the try body of a handler."""
-    for op in flow.ops:
-        if handler.attempt in op.attempts and works(flow, op):
-            yield op
-
-
-def works(flow: FunctionFlow, op: Op) -> bool:
-    """Does the operation run a forward or backward pass, itself or in the project function that it calls?"""
-    if op.name in WORK:
-        return True
-    return op.name == "call" and _runs_model(flow, op, 3)
-
-
-def _runs_model(flow: FunctionFlow, op: Op, depth: int) -> bool:
-    info = flow.program.project.at(op.target, op.callee)
-    inner = flow.program.flow(info) if info is not None and depth else None
-    if inner is None:
-        return False
-    if any(o.name in WORK or o.name in ("?call", "iter") and _applies_parameter(inner, o) for o in inner.ops):
-        return True
-    return any(o.name == "call" and _runs_model(inner, o, depth - 1) for o in inner.ops)
-
-
-def _applies_parameter(flow: FunctionFlow, op: Op) -> bool:
-    """A call of one of the function's own parameters: a model that it was given."""
-    called = op.name == "?call" and op.depth == 0 and bool(op.arguments)
-    return called and op.callee in {p.name for p in flow.info.parameters}
 
 
 def recurs(flow: FunctionFlow, op: Op, handler: Handler) -> bool:

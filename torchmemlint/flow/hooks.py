@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchmemlint.flow.exceptions import works
 from torchmemlint.flow.graph import Argument, Op, Sink, closure
 from torchmemlint.flow.lean import walk
 from torchmemlint.flow.values import Fact, Kind, Value
+from torchmemlint.flow.work import works
 
 if TYPE_CHECKING:
     from torchmemlint.flow.frame import Closure

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchmemlint.flow.exceptions import works
 from torchmemlint.flow.graph import Op, closure, fact, upstream
 from torchmemlint.flow.lifetimes import applied_flow
 from torchmemlint.flow.optimizers import is_criterion
 from torchmemlint.flow.values import Fact, Kind, Value
+from torchmemlint.flow.work import works
 from torchmemlint.knowledge import functional_loss
 
 if TYPE_CHECKING:

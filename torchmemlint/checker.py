@@ -50,6 +50,27 @@ class Listeners:
         return self.by_event.get(type(event), ())
 
 
+class Choice:
+    """Which of some rules may find something in a function, by its words."""
+
+    def __init__(self, rules: Iterable[Rule], quiet: Collection[str]) -> None:
+        """`quiet`: codes of rules whose hints nobody sees."""
+        self.quiet = quiet
+        self._always = set[Rule]()
+        self._by_word: dict[str, list[Rule]] = {}
+        for rule in rules:
+            if rule.decides_itself():
+                self._always.add(rule)
+            for word in rule.triggers() | ({RUNS_MODULES} if rule.modules else frozenset()):
+                self._by_word.setdefault(word, []).append(rule)
+        self._words = frozenset(self._by_word)
+
+    def of(self, info: FunctionInfo, file: FileIndex, words: frozenset[str]) -> frozenset[str]:
+        """The codes of those rules; `words`: of the function, with its pseudo-words."""
+        asked = self._always.union(*(self._by_word[word] for word in words & self._words))
+        return frozenset(rule.code for rule in asked if rule.matters(info, file, words, rule.code not in self.quiet))
+
+
 _frames = Borrowed(sys.getrecursionlimit, sys.setrecursionlimit, lambda limit: max(limit, FRAMES))
 
 
@@ -70,12 +91,7 @@ class Checker:
         self.quiet = frozenset(quiet)
         self.rules = rules
         self._of_operators = {rule.code for rule in rules if rule.reads_operators()}
-        self._by_word: dict[str, list[Rule]] = {}
-        self._for_all = frozenset(rule for rule in rules if rule.decides_itself())
-        for rule in rules:
-            for word in rule.triggers() | ({RUNS_MODULES} if rule.modules else frozenset()):
-                self._by_word.setdefault(word, []).append(rule)
-        self._words = frozenset(self._by_word)
+        self._choices: dict[tuple[Rule, ...], Choice] = {}
         self._listeners: dict[frozenset[str] | None, Listeners] = {}
 
     def diagnostics(self, path: str) -> list[Diagnostic]:
@@ -99,8 +115,9 @@ class Checker:
         if _of_another_framework(index):
             return []
         found: dict[tuple[str, int, int], Diagnostic] = {}
+        choice = self._choice(index)
         for info in index.functions.values():
-            active = self._active(info, index)
+            active = choice.of(info, index, self.program.project.marks(info, own=True))
             if not active:
                 continue
             for diagnostic in self._function(info, active):
@@ -109,11 +126,12 @@ class Checker:
                     found[key] = diagnostic
         return sorted(found.values())
 
-    def _active(self, info: FunctionInfo, index: FileIndex) -> frozenset[str]:
-        """The codes of the rules that may find something in a function."""
-        words = self.program.project.marks(info, own=True)
-        asked = self._for_all.union(*(self._by_word[word] for word in words & self._words))
-        return frozenset(rule.code for rule in asked if rule.matters(info, index, words, rule.code not in self.quiet))
+    def _choice(self, index: FileIndex) -> Choice:
+        """Among the rules that a file concerns. (Many files concern the same ones.)"""
+        rules = tuple(rule for rule in self.rules if rule.concerns(index))
+        if rules not in self._choices:
+            self._choices[rules] = Choice(rules, self.quiet)
+        return self._choices[rules]
 
     def _function(self, info: FunctionInfo, active: frozenset[str]) -> Iterator[Diagnostic]:
         try:

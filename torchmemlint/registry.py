@@ -108,6 +108,11 @@ class Rule:
         roles = cls.roles if hints or cls.loud_roles is ROLES else cls.loud_roles
         if roles is not ROLES and ("forward" if AIDS in words else role(info)) not in roles:
             return False
+        return True
+
+    @classmethod
+    def concerns(cls, file: FileIndex) -> bool:
+        """Can the rule find something in this file?"""
         return not cls.file_words or not file.words.isdisjoint(cls.file_words)
 
     @classmethod

@@ -103,9 +103,11 @@ class Linked:
 
     def _hands_over(self, info: FunctionInfo) -> bool:
         """Does it call something that may keep its arguments, by name or as an object of a class that it names?"""
-        near = (info.path, info.owner or "") in self._named or not self._objects.isdisjoint(info.words)
-        objects = RUNS_MODULES in info.marks and near
-        return objects or not self._keepers.isdisjoint(self._callees(info, CALLS))
+        if RUNS_MODULES in info.marks and (info.path, info.owner or "") in self._named:
+            return True
+        if not self._keepers.isdisjoint(self._callees(info, CALLS)):
+            return True
+        return RUNS_MODULES in info.marks and not self._objects.isdisjoint(info.words)
 
     def _is_fed(self, info: FunctionInfo) -> bool:
         return _is_open(info) or not self._fed.isdisjoint(_called_as(info))

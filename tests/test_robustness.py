@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from pathlib import Path
 
 import libcst as cst
 import pytest
@@ -10,6 +11,7 @@ from benchmarking import script
 
 from torchmemlint.api import check_source
 from torchmemlint.config import Config
+from torchmemlint.engine import Session
 
 SEEDS = 150
 BLOCK = 15
@@ -82,3 +84,16 @@ def test_indentation_that_libcst_cannot_read_is_passed_over() -> None:
     found = check_source(f"from torch import nn\n{mixed}{sound}", "a.py", Config(hints=True))
     assert "TML999" not in {d.code for d in found}
     assert {d.row > 7 for d in found} == {True}
+
+
+def test_a_file_that_changes_during_the_run_is_named(tmp_path: Path) -> None:
+    step = "    for x in loader:\n        loss = model(x).sum()\n        loss.backward()\n        losses.append(loss)\n"
+    text = f"import torch\n\ndef train(model: torch.nn.Module, loader):\n    losses = []\n{step}    print(losses[0])\n"
+    for name in ("first", "second"):
+        (tmp_path / f"{name}.py").write_text(text)
+    with Session(Config(select=("TML101",))) as session:
+        session.add([str(tmp_path)])
+        (tmp_path / "first.py").write_text(f"# another line\n{text}")
+        found = session.check()
+    assert [(Path(d.filename).name, d.code) for d in found] == [("first.py", "TML000"), ("second.py", "TML101")]
+    assert "has changed while it was checked" in found[0].message

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from torchmemlint import knowledge
 from torchmemlint.borrowed import Borrowed
 from torchmemlint.cache.grounds import Grounds, Ledger
-from torchmemlint.findings import Diagnostic, Finding, Fix, Location, Place, Related, Severity
+from torchmemlint.files import special
+from torchmemlint.findings import Diagnostic, Finding, Fix, Place, Related, Severity
 from torchmemlint.fixes import resolve
 from torchmemlint.flow.closing import events
 from torchmemlint.flow.events import Event, OpClosed
@@ -18,6 +19,7 @@ from torchmemlint.flow.program import Program
 from torchmemlint.index.marks import RUNS_MODULES
 from torchmemlint.registry import Rule
 from torchmemlint.roomy import roomy
+from torchmemlint.source import SourceError
 
 if TYPE_CHECKING:
     from torchmemlint.flow.function import FunctionFlow
@@ -146,6 +148,8 @@ class Checker:
                 continue  # before its place is looked up
             try:
                 yield finding if isinstance(finding, Diagnostic) else plain(finding)
+            except SourceError as error:
+                yield special(info.path, "TML000", error.message)
             except Exception:
                 yield crash(info, finding.code, traceback.format_exc())
 
@@ -166,6 +170,8 @@ class Checker:
             for rule, attribute in listeners.of(event):
                 try:
                     yield from getattr(rule, attribute)(event)
+                except SourceError as error:
+                    yield special(flow.info.path, "TML000", error.message)
                 except Exception:
                     yield crash(flow.info, rule.code, traceback.format_exc())
 
@@ -188,19 +194,7 @@ def crash(info: FunctionInfo, what: str, trace: str) -> Diagnostic:
     last = trace.strip().splitlines()
     where = next((line.strip() for line in reversed(last) if line.strip().startswith("File")), "")
     message = f"{what} failed on `{info.qualname or 'module body'}`: {last[-1]} ({where}); please report it"
-    place = Location(info.line, info.column + 1)
-    return Diagnostic(
-        info.path,
-        place,
-        place.row,
-        place.column,
-        "TML999",
-        message,
-        place,
-        "internal-error",
-        Severity.ERROR,
-        noqa_row=info.line,
-    )
+    return special(info.path, "TML999", message, info.line, info.column + 1)
 
 
 def plain(finding: Finding) -> Diagnostic:

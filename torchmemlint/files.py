@@ -294,7 +294,7 @@ class FileChecker:
     def check(self, path: str) -> list[Diagnostic]:
         """The file's findings, suppression and selection applied, sorted. Never raises for what is in the file."""
         try:
-            text = self._analysis.text(path) if self._analysis is not None else source_of(self, path)
+            text = self._analysis.text(path) if self._analysis is not None else self._text(path)
             found = suppress.collect(text, self.noqa)
         except SourceError as error:
             return [special(path, "TML000", error.message, error.row, error.column)]
@@ -306,6 +306,10 @@ class FileChecker:
             kept += suppress.unused(text, found, self._known, self._active)
         selection = Selection(self.config)
         return sorted(dict.fromkeys(placed(d, text) for d in kept if selection.shows(d)))
+
+    def _text(self, path: str) -> Source:
+        index = self.project.files.get(path)
+        return self.texts.get(path) or sources.read(path, index.checksum if index is not None else None)
 
     @cached_property
     def limit(self) -> float:

@@ -106,9 +106,7 @@ class Rule:
         if cls.names and info.name not in cls.names:
             return False
         roles = cls.roles if hints or cls.loud_roles is ROLES else cls.loud_roles
-        if roles is not ROLES and ("forward" if AIDS in words else role(info)) not in roles:
-            return False
-        return True
+        return roles is ROLES or ("forward" if AIDS in words else role(info)) in roles
 
     @classmethod
     def concerns(cls, file: FileIndex) -> bool:

@@ -7,6 +7,7 @@ import codecs
 import io
 import re
 import tokenize
+import zlib
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
@@ -52,6 +53,11 @@ class Source:
         """The file's first line ending; a line feed where it has none."""
         first = self.data[: self.line_starts[1]] if len(self.line_starts) > 1 else b"\n"
         return "\r\n" if first.endswith(b"\r\n") else "\r" if first.endswith(b"\r") else "\n"
+
+    @property
+    def checksum(self) -> int:
+        """A number that tells this text from another."""
+        return zlib.crc32(self.data)
 
     def location(self, offset: int) -> Location:
         """Row and column of a byte offset."""
@@ -119,11 +125,15 @@ def decode(raw: bytes, path: str) -> Source:
     return Source(path, data, encoding, bom, raw)
 
 
-def read(path: str) -> Source:
-    """Read and decode the file. Raises SourceError, also where it cannot be opened."""
+def read(path: str, checksum: int | None = None) -> Source:
+    """Read and decode the file. Raises SourceError, also where it cannot be opened or has no longer this checksum:
+    places are told by offsets in the text that was indexed."""
     try:
         with open(path, "rb") as file:  # noqa: PTH123 (half the time of a Path)
             raw = file.read()
     except OSError as error:
         raise SourceError(f"cannot be read: {error.strerror or error}") from None
-    return decode(raw, path)
+    text = decode(raw, path)
+    if checksum not in (None, text.checksum):
+        raise SourceError(f"`{path}` has changed while it was checked: check it again")
+    return text

@@ -305,7 +305,8 @@ class Program:
         if path in self._given:
             return self._given[path]
         if path not in self._sources:
-            self._sources[path] = source.read(path)
+            index = self.project.project.files.get(path)
+            self._sources[path] = source.read(path, index.checksum if index is not None else None)
             if len(self._sources) > TEXTS:
                 self._sources.popitem(last=False)
         else:

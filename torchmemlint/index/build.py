@@ -123,6 +123,7 @@ def _index(source: Source, module: str, is_package: bool, take: Take | None) -> 
         functions={body.id: body, **functions},
         classes=classes,
         words=Words(body.words.spread().union(*words, _named_outside(lines, found))),
+        checksum=source.checksum,
     )
 
 

@@ -94,6 +94,7 @@ class FileIndex:
     functions: dict[str, FunctionInfo] = field(default_factory=dict)  # id -> info, the module body ("m:") included
     classes: dict[str, ClassInfo] = field(default_factory=dict)  # id -> info
     words: Words = NO_WORDS
+    checksum: int | None = None  # of the text, as `source.checksum` gives it
 
     def spelling(self, dotted: str) -> str | None:
         """How this file can write `dotted` with the names it imports ("torch.no_grad" -> "th.no_grad"), or None."""

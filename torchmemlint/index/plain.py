@@ -12,7 +12,7 @@ from torchmemlint.index.words import NO_WORDS, Words
 def dumped(index: FileIndex) -> list[Any]:
     """All that an index holds."""
     names = [index.imports, list(index.stars), _joined(index.globals), _joined(index.assigned)]
-    kinds = [index.is_package, index.mentions_torch, index.lines]
+    kinds = [index.is_package, index.mentions_torch, index.lines, index.checksum]
     functions = [_function(key, info) for key, info in index.functions.items()]
     classes = [_class(key, info) for key, info in index.classes.items()]
     return [index.path, index.module, kinds, names, index.constructed, index.aliases, functions, classes,
@@ -23,7 +23,7 @@ def loaded(data: Any) -> FileIndex:
     """The index that `dumped` made these lists of. Raises ValueError."""
     try:
         path, module, kinds, names, constructed, aliases, functions, classes, words = data
-        is_package, mentions_torch, lines = kinds
+        is_package, mentions_torch, lines, checksum = kinds
         imports, stars, bound, assigned = names
         return FileIndex(
             _text(path),
@@ -40,6 +40,7 @@ def loaded(data: Any) -> FileIndex:
             dict(_to_function(path, entry) for entry in functions),
             dict(_to_class(path, entry) for entry in classes),
             _words(words),
+            _number(checksum),
         )
     except (TypeError, AttributeError) as error:
         raise ValueError(str(error)) from None

@@ -16,6 +16,8 @@ from torchmemlint.flow.summary import Kept
 from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, join, known_members, replace, united
 from torchmemlint.index.model import ClassInfo
 
+CARRYING = frozenset({Kind.TENSOR, Kind.UNKNOWN, Kind.INSTANCE})
+
 
 def construct(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> Value:
     """Make an object of a project class."""
@@ -99,7 +101,7 @@ def _made_of(kept: Kept, bound: list[Argument | None]) -> Value:
 
 
 def _may_carry(value: Value) -> bool:
-    return value.kind in (Kind.TENSOR, Kind.UNKNOWN) and (value.graph is Fact.YES or bool(value.params))
+    return value.kind in CARRYING and (value.graph is Fact.YES or bool(value.params))
 
 
 def _fields(f: Frame, node: cst.Call, info: ClassInfo, args: list[Argument]) -> list[Value]:

@@ -11,6 +11,7 @@ from torchmemlint.flow.enclosing import around
 from torchmemlint.flow.flagged import Test, tests_of
 from torchmemlint.flow.frame import dotted
 from torchmemlint.flow.graph import Op
+from torchmemlint.flow.values import Kind, Value
 
 if TYPE_CHECKING:
     from torchmemlint.flow.callers import CallSite
@@ -26,8 +27,16 @@ def same_step(flow: FunctionFlow, op: Op) -> Op | None:
         return None  # what each iteration needs is measured
     work = [o for o in flow.named(*STEP) if o.loops == op.loops and not o.depth]
     work = work or [o for o in flow.named("call") if o.loops == op.loops and not o.depth and _trains_once(flow, o)]
-    makers = [m for o in work if o.name == "module" and o.receiver is not None for m in o.receiver.defs]
+    makers = [m for o in work for value in _works_with(o) for m in value.defs]
     return work[0] if work and not any(m.loops == op.loops and not _stays(flow, m) for m in makers) else None
+
+
+def _works_with(op: Op) -> list[Value]:
+    """The model that a forward runs; what a function for a step is given, and the object that it is a method of."""
+    if op.name == "call":
+        given = [*(a.value for a in op.arguments), *([op.receiver] if op.receiver is not None else [])]
+        return [value for value in given if value.kind in (Kind.MODULE, Kind.INSTANCE, Kind.OPTIMIZER)]
+    return [op.receiver] if op.name == "module" and op.receiver is not None else []
 
 
 def _trains_once(flow: FunctionFlow, call: Op) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from torchmemlint.api import Finding, Rule, Severity, on, role
 from torchmemlint.flow.events import HolderClosed
+from torchmemlint.flow.flagged import asked_for
 from torchmemlint.index.marks import ATTRIBUTE, KEEPERS
 
 from ._kept import verdicts
@@ -23,7 +24,8 @@ class ActivationKeptOnSelf(Rule):
 
     ## Known limits
     Readers are looked for by the attribute's name over the whole project; of reads through `getattr` with a computed
-    name only those are seen that a method of the class or of a base runs a backward on.
+    name only those are seen that a method of the class or of a base runs a backward on. What a flag keeps that is off
+    unless the constructor is told otherwise is a hint.
 
     ## Fix safety
     `.detach()` is put behind the value: safe where every reader is known. It frees the graph, not the value's own
@@ -52,6 +54,8 @@ class ActivationKeptOnSelf(Rule):
             severity = verdict.severity
             if severity is Severity.ERROR and how == "assign":
                 severity = Severity.WARNING  # one at a time: it does not grow
+            if severity is Severity.WARNING and how == "assign" and asked_for(event.function, verdict.store.op):
+                severity = Severity.HINT
             message = f"`{event.name}` keeps an intermediate with {verdict.held} after the call: {verdict.bytes}"
             yield self.finding(
                 event, verdict.node, message, severity=severity, related=verdict.related, fix=verdict.fix

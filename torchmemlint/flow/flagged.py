@@ -144,6 +144,29 @@ def by_default(flow: FunctionFlow, readers: list[Op]) -> str | None:
     return flow.unit.text(first.test) if first is not None and None not in failing else None
 
 
+def asked_for(flow: FunctionFlow, op: Op) -> bool:
+    """Does the operation stand under an attribute of the object that is off unless who makes the object turns it on?"""
+    owner, first = flow.program.project.owner(flow.info), flow.info.parameters[:1]
+    tested = [path for t in tests_of(flow, op) if t.wanted and (path := dotted(t.test)) is not None]
+    if owner is None or not first:
+        return False
+    names = [path.partition(".")[2] for path in tested if path.startswith(f"{first[0].name}.")]
+    return any(_starts_off(flow, owner, name) for name in names)
+
+
+def _starts_off(flow: FunctionFlow, owner: ClassInfo, name: str) -> bool:
+    """Does the constructor set the attribute to False, or to a parameter of its own whose default that is?"""
+    for method in flow.program.classes.assigners(owner, name):
+        inner = flow.program.flow(method) if method.name == "__init__" else None
+        if inner is None:
+            continue
+        for store in inner.named("store"):
+            if (store.path or "").partition(".")[2] == name:
+                made = [maker.node.default for maker in store.inputs if isinstance(maker.node, cst.Param)]
+                return store.value.const is False or bool(made) and all(constant(node) is False for node in made)
+    return False
+
+
 def _forward(flow: FunctionFlow, backs: list[Op]) -> Op | None:
     """The first call of a module, a parameter or a part of one that is put into train mode behind the backward calls;
     None where the grad mode depends on something as well."""

@@ -204,9 +204,9 @@ def owned(op: Op) -> Owned:
     sources = list(closure(given.value.defs, _behind, 300))
     asked = [o for o in sources if o.name == "parameters"]
     paths = {o.path for o in asked if o.path} | {path for o in asked for path in _held_modules(o)}
-    opaque = any(o.name in ("?call", "call", "param") for o in sources) or not given.value.defs
-    leaves = any(o.name.startswith("torch.") for o in sources)
-    return Owned(op, frozenset(paths), (bool(paths) or leaves) and not opaque)
+    leaves = [o for o in sources if o.name.startswith("torch.") or o.name == "call" and o.value.kind is Kind.TENSOR]
+    opaque = any(o.name in ("?call", "call", "param") and o not in leaves for o in sources) or not given.value.defs
+    return Owned(op, frozenset(paths), bool(paths or leaves) and not opaque)
 
 
 def _held_modules(parameters: Op) -> set[str]:

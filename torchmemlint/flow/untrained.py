@@ -76,7 +76,7 @@ def walked_elsewhere(flow: FunctionFlow) -> Iterator[Untrained]:
     passes = [op for op in flow.named("module") if "." in (op.path or "") and _attached(op)]
     known: list[Owned] | None = None
     for op in passes:
-        evaluated = _evaluated(flow, op)
+        evaluated = _evaluated(flow, op.receiver or Value(), op.path or "")
         if evaluated is None or Sink.BACKWARD in sinks(op) or Sink.BACKWARD not in flow.program.callers.sinks(flow, op):
             continue
         if known is None:
@@ -99,18 +99,19 @@ def _frozen_elsewhere(flow: FunctionFlow, path: str) -> bool:
         given = head in {p.name for p in flow.info.parameters}
         return given and any(_may_freeze(flow, caller) for caller in project.callers(flow.info))
     methods = project.methods_naming(owner, name[0])
-    if any(project.may_freeze(method) or project.names(method, "add_param_group") for method in methods):
+    if any(_may_freeze(flow, method) or project.names(method, "add_param_group") for method in methods):
         return True
     constructor = project.method(owner, "__init__")
     given = constructor is not None and _given(flow.program.flow(constructor), path)
-    return given and constructor is not None and any(map(project.may_freeze, project.callers(constructor)))
+    makers = project.callers(constructor) if given and constructor is not None else []
+    return any(_may_freeze(flow, maker) for maker in makers)
 
 
 def _may_freeze(flow: FunctionFlow, caller: FunctionInfo, depth: int = HANDED_DEPTH) -> bool:
     """May a function that hands the network over, or one that it calls, switch gradients off? Its words also say so
     where it or the function in question makes a leaf of its own require grad."""
     project = flow.program.project
-    if caller is flow.info or not project.may_freeze(caller):
+    if not project.may_freeze(caller):
         return False
     inner = flow.program.flow(caller) if depth else None
     if inner is None or any(_switches_off(op) for op in inner.ops):
@@ -208,8 +209,8 @@ def _walked(flow: FunctionFlow, forward: Op) -> bool:
 def _evaluated_in(flow: FunctionFlow, forward: Op) -> Iterator[tuple[str, Op]]:
     """The module of a forward, where it is in eval mode or nobody else has it; else the parts in eval mode that its own
     forward runs through: the network inside a perceptual loss."""
-    path = forward.path or ""
-    whole = _evaluated(flow, forward) or _private(flow, forward)
+    module, path = _walked_module(forward)
+    whole = _evaluated(flow, module, path) or _private(flow, forward)
     if whole is not None:
         yield path, whole
         return
@@ -250,13 +251,20 @@ def _covers(owned: Owned, path: str) -> bool:
     return any(path == p or path.startswith(p + ".") for p in owned.paths)
 
 
-def _evaluated(flow: FunctionFlow, forward: Op) -> Op | None:
+def _walked_module(forward: Op) -> tuple[Value, str]:
+    """The module that is run, or the one whose layers a loop runs one after another, and its name."""
+    layer = forward.receiver or Value()
+    members = [maker for maker in layer.defs if maker.name == "iter"]
+    walked = [o for maker in members for o in maker.inputs if o.value.kind is Kind.MODULE and o.path]
+    one = len(layer.defs) == len(members) == len(walked) == 1
+    return (walked[0].value, walked[0].path or "") if one else (layer, forward.path or "")
+
+
+def _evaluated(flow: FunctionFlow, module: Value, path: str) -> Op | None:
     """The `eval()` call that the module of a forward is under; None where it may be in train mode."""
-    receiver = forward.receiver or Value()
     behind = list(
-        closure(receiver.defs, lambda o: o.inputs if o.name in KEEPS | MOVES and o.name != "construct" else (), 60)
+        closure(module.defs, lambda o: o.inputs if o.name in KEEPS | MOVES and o.name != "construct" else (), 60)
     )
-    path = forward.path or ""
     switches = [o for o in behind if o.name in ("eval", "train")]
     switches += [o for o in flow.named("eval", "train") if o.path == path or o.path and path.startswith(o.path + ".")]
     if not switches and "." in path:
@@ -327,10 +335,11 @@ def _in_class(flow: FunctionFlow, path: str) -> list[Op]:
     if owner is None:
         return []
     found = []
-    for method in flow.program.classes.assigners(owner, path.partition(".")[2]):
+    for method in flow.program.classes.assigners(owner, path.partition(".")[2].partition(".")[0]):
         inner = flow.program.flow(method)
         if inner is not None:
-            found += [o for o in inner.named("eval", "train") if o.path == path or path in _stored_as(o)]
+            switches = inner.named("eval", "train")
+            found += [o for o in switches if f"{path}.".startswith(f"{o.path}.") or path in _stored_as(o)]
     return found
 
 

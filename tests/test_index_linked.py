@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from indexing import index
 
+from torchmemlint.index.build import index_source
 from torchmemlint.index.marks import AIDS, ATTRIBUTE, COLLECTS, KEEPERS, KEEPS
 from torchmemlint.index.project import ProjectIndex
+from torchmemlint.source import Source
 
 LINKED = {AIDS, ATTRIBUTE, COLLECTS, KEEPERS}
 
@@ -125,3 +127,15 @@ def test_methods_that_forwards_use_are_parts_of_them() -> None:
 def test_a_function_keeps_what_it_is_given_only_where_it_outlives_the_call() -> None:
     file = index("def f(x):\n    row = {}\n    row['x'] = x\n    return row\ndef g(x, row):\n    row['x'] = x\n")
     assert [KEEPS in info.marks for info in file.functions.values() if info.name] == [False, True]
+
+
+def test_a_function_of_unlinked_files_freezes_nothing_here() -> None:
+    texts = {
+        "here": "def train(net): net.train()",
+        "other": "def train(net): net.requires_grad_(False)",
+        "user": "from other import train\ndef run(net): train(net)",
+    }
+    files = [index_source(Source(f"{name}.py", text.encode()), name, False) for name, text in texts.items()]
+    project = ProjectIndex({file.path: file for file in files})
+    may = {key: project.may_freeze(info) for file in files for key, info in file.functions.items() if info.name}
+    assert may == {"here:train": False, "other:train": True, "user:run": True}

@@ -250,9 +250,16 @@ class Callers:
 
     def returned(self, flow: FunctionFlow) -> frozenset[Sink]:
         """Where what the function returns ends: by its framework, by its being a forward, by its callers."""
-        if self.program.returns_loss(flow.info) or flow.info.name in ("forward", "__call__"):
+        forward = flow.info.name in ("forward", "__call__") and not self._called_by_name(flow.info)
+        if self.program.returns_loss(flow.info) or forward:
             return frozenset({Sink.BACKWARD})
         return self.result_sinks(flow.info)
+
+    def _called_by_name(self, info: FunctionInfo) -> bool:
+        """Is it a method called `forward` of what is no module, all of whose calls are known?"""
+        owner = self.program.project.owner(info)
+        plain = owner is not None and self.program.project.is_module_class(owner) is Fact.NO
+        return plain and self.sites(info).complete
 
     def sinks(self, flow: FunctionFlow, op: Op) -> frozenset[Sink]:
         """Where the graph of an operation's result ends, callers and readers of attributes included."""

@@ -57,8 +57,8 @@ def _pops(op: Op, attribute: str) -> bool:
         return False
     if node.func.attr.value not in TAKING or op.receiver is None:
         return False
-    if op.name == "?call":
-        return _names(op, attribute)
+    if op.name == "?call" and _names(op, attribute):
+        return True
     return any(_names(maker, attribute) for maker in closure(op.receiver.defs, _operands))
 
 

@@ -58,12 +58,18 @@ def holders_of(f: Frame, node: cst.BaseExpression, value: Value) -> list[Op]:
     return [load(f, path, node)]
 
 
+def _keys(op: Op) -> list[Op]:
+    """What names the member that `holder.setdefault(key, [])` or `holder.get(key)` gives: no part of the holder."""
+    return list(op.arguments[0].value.defs) if op.name == "read" and op.arguments else []
+
+
 def roots(op: Op) -> list[Op]:
     """The containers that a container read from another one lives in; the operation itself where it is not read."""
     found, todo, seen = [], [op], {op}
     while todo:
         current = todo.pop()
         outer = [o for o in current.inputs if o.name != "store"] if current.name in ("iter", "item", "read") else []
+        outer = [o for o in outer if o not in _keys(current)] or outer
         found += [] if outer else [current]
         todo += [o for o in outer if o not in seen]
         seen.update(outer)

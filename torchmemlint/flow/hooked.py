@@ -196,7 +196,7 @@ def _in_backward(flow: FunctionFlow, info: FunctionInfo) -> bool:
     named = (other for other in registering(program, flow.info.path) if program.project.names(other, info.name))
     flows = map(program.flow, named)
     found = (r for other in flows if other is not None for r in registrations(other))
-    return any(r.callback.function == info and "gradients" in r.parameters for r in found)
+    return any(info in (r.callback.function, r.callback.factory) and "gradients" in r.parameters for r in found)
 
 
 def _grad(registration: Registration) -> Fact:

@@ -32,7 +32,7 @@ class ProjectIndex:
         self._resolver: Resolver | None = None
         self._homes: dict[str, FileIndex] | None = None
         self._linked_marks: Linked | None = None
-        self._freezers: frozenset[str] | None = None
+        self._freezers: dict[str, set[str]] | None = None
         self._named: Naming | None = None
         self._naming_components: dict[frozenset[str], frozenset[str]] = {}
         self._children: dict[tuple[str, str], list[ClassInfo]] | None = None
@@ -286,12 +286,14 @@ class ProjectIndex:
         return self._linked_marks.marks(info)
 
     def may_freeze(self, info: FunctionInfo) -> bool:
-        """Does a function mention `requires_grad`, or a function of the project that does?"""
+        """Does a function mention `requires_grad`, or a function that does, of a file that imports link with it?"""
         if self._freezers is None:
+            self._freezers = {}
             functions = (f for file in self.files.values() for f in file.functions.values())
-            self._freezers = _FREEZING.union(f.name for f in functions if not _FREEZING.isdisjoint(f.words))
-            self._freezers -= _CONSTRUCTORS | {"", "super"}
-        return not info.words.isdisjoint(self._freezers)
+            for other in (f for f in functions if not _FREEZING.isdisjoint(f.words)):
+                self._freezers.setdefault(self.component(other.path), set()).add(other.name)
+        named = self._freezers.get(self.component(info.path), set()) - _CONSTRUCTORS - {"", "super"}
+        return not info.words.isdisjoint(_FREEZING | named)
 
     # callers
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchmemlint import knowledge
+from torchmemlint.flow.arguments import bound_values
 from torchmemlint.flow.classes import loads
 from torchmemlint.flow.composites import run_by_composite
 from torchmemlint.flow.graph import Argument, Mode, Op, Sink, downstream, sinks
-from torchmemlint.flow.project_calls import bound_values
 from torchmemlint.flow.steppers import steps
 from torchmemlint.flow.summary import elsewhere, plain
 from torchmemlint.flow.types import declares_data

@@ -7,11 +7,11 @@ from typing import Any
 
 import libcst as cst
 
+from torchmemlint.flow.arguments import bound_values
 from torchmemlint.flow.dispatch import unknown
 from torchmemlint.flow.fields import SETTING, as_operations, renewed
 from torchmemlint.flow.frame import Frame
 from torchmemlint.flow.graph import Argument, Mode, Op, proven
-from torchmemlint.flow.project_calls import bound_values
 from torchmemlint.flow.summary import Kept
 from torchmemlint.flow.values import HOST, UNKNOWN, Fact, Kind, Value, join, known_members, replace, united
 from torchmemlint.index.model import ClassInfo

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from torchmemlint.flow import holders
+from torchmemlint.flow.arguments import bound_values, left_over
 from torchmemlint.flow.backward import free
 from torchmemlint.flow.conditions import UNSET, constant
 from torchmemlint.flow.contexts import apply_effect
@@ -114,63 +115,6 @@ def _applied(f: Frame, node: cst.Call, callee: Value, args: list[Argument]) -> V
     return f.op("custom", node, f.tensor([a.value for a in args]), arguments=args, callee=callee.name).value
 
 
-def bound_values(
-    info: FunctionInfo, args: Sequence[Argument], receiver: Value | None, node: cst.BaseExpression
-) -> list[Argument | None]:
-    """The argument for each parameter of `info`, in order; None where the call gives none we can place."""
-    given: dict[str, Argument] = {a.name: a for a in args if a.name not in (None, "*", "**")}
-    plain = [a for a in args if a.name is None]
-    spread = [a for a in args if a.name in ("*", "**")]
-    bound: list[Argument | None] = []
-    for position, parameter in enumerate(info.parameters):
-        if position == 0 and receiver is not None and info.owner is not None and "staticmethod" not in info.decorators:
-            bound.append(Argument(None, receiver, node))
-        elif parameter.kind == "positional" and plain and parameter.name not in given:
-            bound.append(plain.pop(0))
-        elif parameter.kind == "vararg":
-            bound.append(plain[0] if plain else None)
-        elif parameter.kind == "kwarg":
-            bound.append(_further(info, given, spread))
-        else:
-            bound.append(given.get(parameter.name))
-    return [_one_of(spread) if b is None and spread else b for b in bound]
-
-
-def _further(info: FunctionInfo, given: dict[str, Argument], spread: Sequence[Argument]) -> Argument | None:
-    """The dict of the keywords that no parameter has the name of; None where others are spread, or where only some have
-    a graph: which of them is used, their names decide."""
-    names = {p.name for p in info.parameters if p.kind not in ("vararg", "kwarg")}
-    further = [a for name, a in given.items() if name not in names]
-    if spread:
-        return _spread_alone(names, further, spread)
-    if len({a.value.fact for a in further}) != 1:
-        return None
-    value = Value(
-        kind=Kind.CONTAINER,
-        graph=max(a.value.graph for a in further),
-        params=frozenset[int]().union(*(a.value.params for a in further)),
-        defs=tuple(dict.fromkeys(op for a in further for op in a.value.defs)),
-        name="dict",
-        elements={a.name: a.value for a in further},
-    )
-    return Argument("**", value, further[0].node)
-
-
-def _spread_alone(names: set[str], further: list[Argument], spread: Sequence[Argument]) -> Argument | None:
-    """A dict whose keys are all known, where it is spread and nothing else is given."""
-    known = spread[0].value.elements if len(spread) == 1 and spread[0].name == "**" and not further else None
-    if not isinstance(known, dict) or not known.keys().isdisjoint(names) or mixed_members(spread[0].value):
-        return None
-    return spread[0]
-
-
-def _one_of(spread: Sequence[Argument]) -> Argument:
-    """What `*args` or `**kwargs` may give to a parameter: nothing is known but where it comes from."""
-    defs = tuple(dict.fromkeys(op for a in spread for op in a.value.defs))
-    params = frozenset[int]().union(*(a.value.params for a in spread))
-    return Argument("*", replace(UNKNOWN, defs=defs, params=params), spread[-1].node)
-
-
 def receiver_node(node: cst.Call, called: str = "") -> cst.BaseExpression:
     """The expression a method is called on; the callee itself for a plain call, and for an object's `__call__`."""
     if called == "__call__" and dotted(node.func) is not None and not (dotted(node.func) or "").endswith(called):
@@ -187,11 +131,12 @@ def applied(f: Frame, node: cst.Call, info: FunctionInfo, args: list[Argument], 
     summary = f.program.summary(info, values, settings) if settings else summary
     if summary is None:
         return None
-    passed = [_argument(f, summary, position, b) for position, b in enumerate(bound)]
+    passed = [(position, _argument(f, summary, position, b)) for position, b in enumerate(bound)]
+    passed += [(position, _argument(f, summary, position, a)) for position, a in left_over(info, args, bound)]
     value = _result(f, summary, summary.value, bound)
     inputs = _called_back(f, node, summary, bound) if summary.callbacks else []
     into = {*summary.value.params, *_read_from(receiver, value)}
-    inputs += [op.value for position, op in enumerate(passed) if op is not None and position in into]
+    inputs += [op.value for position, op in passed if op is not None and position in into]
     op = f.op("call", node, value, inputs=inputs, callee=info.id, path=dotted(node.func))
     op.arguments, op.receiver, op.target = tuple(args), receiver, info.path
     op.value = _owned(op.value, op)

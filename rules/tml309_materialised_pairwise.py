@@ -2,11 +2,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchmemlint.api import Finding, Rule, Severity, on
+from torchmemlint.api import Finding, Place, Rule, Severity, on
 from torchmemlint.fixes import Plan, replace
 from torchmemlint.flow.events import OpClosed
 from torchmemlint.flow.graph import Op
 from torchmemlint.flow.layout import EXPANDING, broadcast_against, single, units
+from torchmemlint.flow.pairs import handed_pairs
 from torchmemlint.flow.patterns import back, bare, maker, number, only_reader, operands, sign
 from torchmemlint.flow.values import Value
 from torchmemlint.index.marks import NEW_AXIS
@@ -21,7 +22,8 @@ class MaterialisedPairwise(Rule):
     ## What it does
     Reports (n, 1, d) − (1, m, d) whose squares or absolute values are summed over a dimension (`torch.cdist` does it),
     (n, 1, d) · (1, m, d) summed over a dimension (a matrix product), `cosine_similarity` and `pairwise_distance` of
-    such operands; as a hint, a product with an expanded factor that is summed.
+    such operands, also where a function of the project is handed them; as a hint, a product with an expanded factor
+    that is summed.
 
     ## Why it costs memory
     The difference has d times the elements of the result, its square once more, and autograd saves them: measured, 62
@@ -50,15 +52,13 @@ class MaterialisedPairwise(Rule):
     def computed(self, event: OpClosed) -> Iterator[Finding]:
         """A difference or product of all pairs."""
         op = event.op
-        kind, values = sign(op), operands(op)
-        if kind not in ("-", "*") or len(values) != 2:
+        kind, values = _kind(op), operands(op)
+        if len(values) != 2:
             return
-        left, right = single(values[0]), single(values[1])
-        pairs = broadcast_against(left, right)
-        summed = _difference_summed(op) if kind == "-" else _summed(op)
+        summed = _difference_summed(op) if kind == "-" else _summed(op) if kind == "*" else None
         if summed is None:
             return
-        if pairs and not _over_unit(summed, values):
+        if _paired(values) and not _over_unit(summed, values):
             yield self._pairs(event, kind, values)
         elif kind == "*" and any(_expanded(v) for v in values):
             what = (
@@ -66,6 +66,17 @@ class MaterialisedPairwise(Rule):
                 "product stores no such tensor"
             )
             yield self.finding(event, op.node, what, severity=Severity.HINT)
+
+    @on(OpClosed, "call")
+    def handed(self, event: OpClosed) -> Iterator[Finding]:
+        """`energy(a[:, None], b[None])`, where the function multiplies the two and sums."""
+        for op, values in handed_pairs(event.function, event.op):
+            kind = _kind(op)
+            summed = _difference_summed(op) if kind == "-" else _summed(op) if kind == "*" else None
+            if summed is not None and _paired(values) and not _over_unit(summed, values):
+                related = (("written out here", Place(op.unit, op.node)),)
+                yield self.finding(event, event.op.node, _what(kind), related=related)
+                return
 
     @on(OpClosed, "torch.cosine_similarity", "torch.pairwise_distance")
     def called(self, event: OpClosed) -> Iterator[Finding]:
@@ -78,10 +89,22 @@ class MaterialisedPairwise(Rule):
         what = f"every pair of rows is written out before it is reduced: {instead} needs only the result's size"
         yield self.finding(event, op.node, what)
 
-    def _pairs(self, event: OpClosed, kind: str, values: list[Value]) -> Finding:
-        instead = "`torch.cdist`" if kind == "-" else "a matrix product"
-        what = f"every pair of rows is written out and then summed: {instead} needs only the result's size"
-        return self.finding(event, event.op.node, what, fix=_fix(event.op, values) if kind == "-" else None)
+    def _pairs(self, event: OpClosed, kind: str | None, values: list[Value]) -> Finding:
+        return self.finding(event, event.op.node, _what(kind), fix=_fix(event.op, values) if kind == "-" else None)
+
+
+def _what(kind: str | None) -> str:
+    instead = "`torch.cdist`" if kind == "-" else "a matrix product"
+    return f"every pair of rows is written out and then summed: {instead} needs only the result's size"
+
+
+def _kind(op: Op) -> str | None:
+    kind = sign(op)
+    return kind if kind in ("-", "*") else None
+
+
+def _paired(values: list[Value]) -> bool:
+    return broadcast_against(single(values[0]), single(values[1]))
 
 
 def _summed(op: Op) -> Op | None:

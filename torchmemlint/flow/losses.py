@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchmemlint.flow.graph import Op, closure, fact, upstream
+from torchmemlint.flow.graph import Op, Sink, closure, fact, upstream
 from torchmemlint.flow.lifetimes import applied_flow
 from torchmemlint.flow.optimizers import is_criterion
 from torchmemlint.flow.values import Fact, Kind, Value
@@ -44,6 +44,10 @@ def summed(flow: FunctionFlow) -> Iterator[Summed]:
         if any(op.name in SECOND_ORDER for maker in root.defs for op in upstream(maker)):
             continue
         found = _over_loop(flow, backward) or _over_terms(flow, backward)
+        if found is not None:
+            yield found
+    for given in flow.named("argument"):  # a total that a helper walks
+        found = _over_loop(flow, given) if Sink.BACKWARD in given.sunk and all(map(linear, given.inputs)) else None
         if found is not None:
             yield found
 

@@ -8,9 +8,13 @@ import weakref
 from collections import Counter
 
 import pytest
+from indexing import function
+from indexing import index as indexed
 
-from torchmemlint.flow import questions
-from torchmemlint.flow.questions import Questions
+from torchmemlint.flow import program, questions
+from torchmemlint.flow.questions import Bulk, Questions
+from torchmemlint.index.project import ProjectIndex
+from torchmemlint.source import Source
 
 # What each question asks; its answer is itself and all that was answered. "f…" are interpretations.
 RING = {"f1": ["a"], "a": ["f2"], "f2": ["b"], "b": ["f1"], "f3": ["a", "b"]}
@@ -22,7 +26,7 @@ class Asked:
 
     def __init__(self, graph: dict[str, list[str]], alike: bool = False, room: int = 1000) -> None:
         self.graph, self.runs = graph, Counter[str]()
-        self.questions = Questions(room, lambda a, b: alike, lambda answer: 1)
+        self.questions = Questions(room, lambda a, b: alike, Bulk())
 
     def ask(self, name: str) -> frozenset[str]:
         return self.questions.ask((name,), lambda: self._find(name), frozenset(), bulky=name.startswith("f"))
@@ -103,7 +107,7 @@ class Cyclic:
 
 def test_interpretations_that_are_not_kept_are_collected_by_their_weight() -> None:
     room, alive = 10, weakref.WeakSet[Cyclic]()
-    questions = Questions(room, lambda a, b: False, lambda answer: 1)
+    questions = Questions(room, lambda a, b: False, Bulk())
 
     def answer() -> Cyclic:
         alive.add(made := Cyclic())
@@ -117,3 +121,58 @@ def test_interpretations_that_are_not_kept_are_collected_by_their_weight() -> No
     finally:
         gc.enable()
     assert len(alive) <= 2 * room + 1
+
+
+class Lists(Bulk):
+    """Bulky answers that are lists."""
+
+    def within(self, answer: list[object]) -> list[object]:
+        return answer
+
+    def take_apart(self, answer: list[object]) -> None:
+        answer.append("apart")
+
+
+def test_what_is_no_longer_kept_is_taken_apart_when_nobody_reads_it() -> None:
+    questions = Questions(2, lambda a, b: True, Lists())
+    first: list[object] = ["first"]
+    answers: list[list[object]] = [first, [first], ["other"], ["last"]]
+    for number, answer in enumerate(answers):
+        questions.ask((f"f{number}",), lambda answer=answer: answer, [], bulky=True)  # type: ignore[misc]
+        questions.tidy()
+        if number == 2:
+            assert first == ["first"]  # the second, which is kept, holds it
+    assert [answer[-1] for answer in answers] == ["apart", "apart", "other", "last"]
+
+
+def test_rounds_of_a_circle_are_taken_apart_but_for_the_last() -> None:
+    class Cut(Bulk):
+        def take_apart(self, answer: frozenset[str]) -> None:
+            gone.append(answer)
+
+    gone: list[frozenset[str]] = []
+    asked = Asked(RING, alike=True, room=20)
+    asked.questions.bulk = Cut()
+    asked.ask("a")
+    asked.questions.tidy()
+    made = sum(count for name, count in asked.runs.items() if name.startswith("f"))
+    assert len(gone) == made - 2
+    assert asked.ask("f1") == asked.ask("f2")
+    assert sum(count for name, count in asked.runs.items() if name.startswith("f")) == made
+
+
+def test_interpretations_that_are_let_go_of_need_no_collector(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "ROOM", 1)
+    body = "(model, x):\n    for _ in x:\n        y = model(x)\n        x = y + x\n    return x\n"
+    text = f"import torch\ndef one{body}\ndef two{body}"
+    file = indexed(text)
+    kept = program.Program(ProjectIndex({file.path: file}))
+    kept.provide(Source(file.path, text.encode()))
+    flows = (kept.flow(function(file, name)) for name in ("one", "two"))
+    gc.disable()
+    try:
+        frames = [weakref.ref(flow.frame) for flow in flows if flow is not None]
+        kept.questions.tidy()
+        assert [frame() is None for frame in frames] == [True, False]
+    finally:
+        gc.enable()

@@ -98,6 +98,7 @@ class Checker:
 
     def diagnostics(self, path: str) -> list[Diagnostic]:
         """All findings in a file, before suppression; a crash in a rule or function is one of them (TML999)."""
+        self.program.questions.tidy()
         with _frames.taken(), self.program.questions.about(("file", path)):
             found = roomy(lambda: self._diagnostics(path))
             for other in {related.filename for each in found for related in each.related} - {path}:

@@ -101,6 +101,13 @@ class FunctionFlow:
             return list(self.by_name.get(names[0], ()))
         return sorted((op for name in names for op in self.by_name.get(name, ())), key=lambda op: op.order)
 
+    def take_apart(self) -> None:
+        """Cut what the operations hold of each other, for when nobody reads them any more."""
+        for op in self.frame.ops:
+            op.take_apart()
+        self.frame.__dict__.clear()
+        self.__dict__.clear()
+
 
 def definition(unit: Unit) -> cst.FunctionDef | cst.Module:
     """The function's node in its slice; the whole tree for a module body."""

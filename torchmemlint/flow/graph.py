@@ -111,6 +111,11 @@ class Op:
         """The operations that compute with the result; names bound to it do not count."""
         return [user for user in self.uses if user.name not in ("bind", "del")]
 
+    def take_apart(self) -> None:
+        """Let go of all other operations and values."""
+        self.uses = self.inputs = self.stores = self.arguments = self.freed = self.kept = ()
+        self.value, self.receiver = UNKNOWN, None
+
     def __repr__(self) -> str:
         return f"<{self.name} #{self.order}>"
 

@@ -13,6 +13,7 @@ from torchmemlint.flow.callers import Callers
 from torchmemlint.flow.classes import Classes
 from torchmemlint.flow.function import Assumption, FunctionFlow, interpret
 from torchmemlint.flow.graph import Argument, Mode, Op
+from torchmemlint.flow.interpretations import Interpretations
 from torchmemlint.flow.questions import Questions
 from torchmemlint.flow.summary import Settings, Summary, alike, plain
 from torchmemlint.flow.types import annotation_value, is_open, is_property
@@ -47,7 +48,7 @@ class Program:
         self.project = View(project)
         self.slices = slices if slices is not None else Slices()
         self.no_grad = no_grad  # functions known to run without grad, from the configuration
-        self.questions = Questions(ROOM, alike, _weight)
+        self.questions = Questions(ROOM, alike, Interpretations())
         if noted:
             self.questions.noting, self.project.note = True, self.questions.note
         self.callers = Callers(self)
@@ -375,11 +376,6 @@ class Program:
         owner = self.project.owner(info)
         bases = self.project.all_bases(owner) if owner is not None else ()
         return any(knowledge.framework_hook(base, info.name) == "returns_loss" for base in bases)
-
-
-def _weight(answer: object) -> int:
-    """How many operations an answer keeps in memory."""
-    return 10 + len(answer.ops) if isinstance(answer, FunctionFlow) else 10
 
 
 def _chosen_of(value: Value) -> str | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import gc
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
@@ -21,6 +21,7 @@ V = TypeVar("V")
 ROUNDS = 2
 DEEPEST = 250  # questions that wait for each other; a longer chain is answered from its far end
 WIDE = 200  # questions of one circle: the answers of a wider one are those of its first round
+LITTLE = 20  # what weighs less than this part of the room is not worth taking apart
 WIDEST = 3_000  # questions of one circle: the first file that leads into it pays for all of them
 
 
@@ -46,23 +47,41 @@ class _TooDeep(BaseException):
         self.chain = chain  # the keys that wait for it
 
 
-class Questions:
-    """Answers kept by key: small ones for good, bulky ones (interpretations) as long as there is room."""
+class Bulk:
+    """What is to be known of bulky answers; of these, that each weighs the same."""
 
-    def __init__(self, room: int, alike: Callable[[Any, Any], bool], weight: Callable[[Any], int]) -> None:
+    def weight(self, answer: Any) -> int:
+        """How much memory it takes."""
+        return 1
+
+    def within(self, answer: Any) -> Iterable[Any]:
+        """The other bulky answers that it holds."""
+        return ()
+
+    def take_apart(self, answer: Any) -> None:
+        """Cut the cycles in which it holds itself: nobody reads it any more."""
+
+
+class Questions:
+    """Answers kept by key: small ones for good, bulky ones (interpretations) as long as there is room. Small answers
+    hold no bulky ones."""
+
+    def __init__(self, room: int, alike: Callable[[Any, Any], bool], bulk: Bulk) -> None:
         """`room`: how much the bulky answers that are kept may weigh together; `alike` compares small answers."""
         self.room = room
         self.alike = alike
-        self.weight = weight
+        self.bulk = bulk
         self._load = 0  # what the bulky answers weigh by now
         self._made = 0  # what those weigh that were made and not collected since
         self._held = 0  # what those weigh whose circle is not closed yet
         self._answers: dict[Key, Any] = {}
         self._bulky: OrderedDict[Key, Any] = OrderedDict()
+        self._left: list[Any] = []  # bulky answers that are no longer kept
+        self._left_load = 0
         self._open: dict[Key, _Open] = {}
         self._stack: list[_Open] = []
         self._path: list[_Open] = []
-        self._earlier: dict[Key, Any] = {}
+        self._earlier: dict[Key, _Open] = {}
         self._rounds: dict[Key, int] = {}
         self._far: set[Key] = set()
         self._above: list[set[Key]] = []  # the chains that wait for their far ends
@@ -85,7 +104,7 @@ class Questions:
         known = self._open.get(key)
         if known is not None:
             self._lean(known)
-            return cast("V", known.value if known.done else self._earlier.get(key, known.cut))
+            return cast("V", known.value if known.done else self._before(known))
         asked = _Open(key, answer, cut, bulky)
         if not self._path:
             return cast("V", self._outermost(asked))
@@ -96,6 +115,29 @@ class Questions:
         if key in self._far or self._circular:
             return cut
         raise _TooDeep(asked, {waits.key for waits in self._path})
+
+    def _before(self, asked: _Open) -> Any:
+        """What stands for an answer while it is being found."""
+        earlier = self._earlier.get(asked.key)
+        return earlier.value if earlier is not None else asked.cut
+
+    def tidy(self) -> None:
+        """Take apart the bulky answers that are no longer kept, as the collector looks long for their cycles. Only for
+        when nobody reads one."""
+        if self._left_load < self.room // LITTLE:
+            return
+        held = {id(inner) for answer in self._bulky.values() for inner in self.bulk.within(answer)}
+        left, self._left, self._left_load = self._left, [], 0
+        for answer in left:
+            if id(answer) in held:
+                self._leave(answer)
+            else:
+                self._made -= self.bulk.weight(answer)
+                self.bulk.take_apart(answer)
+
+    def _leave(self, answer: Any) -> None:
+        self._left.append(answer)
+        self._left_load += self.bulk.weight(answer)
 
     def note(self, key: Key) -> None:
         """What is being answered rests on this too: another question, a look-up."""
@@ -189,11 +231,12 @@ class Questions:
     def _weigh(self, value: Any) -> None:
         """Interpretations hold themselves in cycles: those that are no longer kept are collected when they weigh half
         as much as those that may be kept."""
-        weight = self.weight(value)
+        weight = self.bulk.weight(value)
         self._made += weight
         self._held += weight
         if self._made - self._held - self._load > self.room // 2:
             self._made = self._held + self._load
+            self._left, self._left_load = [], 0
             gc.collect()
 
     def _drop(self, place: int) -> list[_Open]:
@@ -202,7 +245,7 @@ class Questions:
         for member in members:
             del self._open[member.key]
             if member.bulky and member.done:
-                self._held -= self.weight(member.value)
+                self._held -= self.bulk.weight(member.value)
         return members
 
     def _close(self, head: _Open) -> Any:
@@ -216,7 +259,9 @@ class Questions:
             self._settle(members)
             return head.value
         if number:  # a round from the least key is over: the next one uses its answers
-            self._earlier.update((member.key, member.value) for member in members)
+            self._earlier.update((member.key, member) for member in members)
+        else:
+            self._leave_all(members)
         self._rounds[first.key] = number + 1
         again = _Open(first.key, first.answer, first.cut, first.bulky)
         self._find(again)
@@ -233,15 +278,24 @@ class Questions:
         """Keep the small answers of a circle. Where the last round has changed one of them, interpretations are made
         anew when asked for, from these answers; else they would only be the same again."""
         small = [member for member in members if not member.bulky]
-        settled = all(m.key in self._earlier and self.alike(self._earlier[m.key], m.value) for m in small)
+        settled = all(m.key in self._earlier and self.alike(self._earlier[m.key].value, m.value) for m in small)
         for member in members if settled else small:
             self._keep(member)
+        if not settled:
+            self._leave_all(members)
         for member in members:
             self._forget(member.key)
 
+    def _leave_all(self, members: list[_Open]) -> None:
+        for member in members:
+            if member.bulky and member.done:
+                self._leave(member.value)
+
     def _forget(self, key: Key) -> None:
         self._rounds.pop(key, None)
-        self._earlier.pop(key, None)
+        earlier = self._earlier.pop(key, None)
+        if earlier is not None:
+            self._leave_all([earlier])
 
     def _keep(self, asked: _Open) -> None:
         self._forget(asked.key)
@@ -249,11 +303,15 @@ class Questions:
             self._answers[asked.key] = asked.value
             return
         if asked.key in self._bulky:  # answered again, at the end of a long chain
-            self._load -= self.weight(self._bulky.pop(asked.key))
+            self._evict(self._bulky.pop(asked.key))
         self._bulky[asked.key] = asked.value
-        self._load += self.weight(asked.value)
+        self._load += self.bulk.weight(asked.value)
         while self._load > self.room and len(self._bulky) > 1:
-            self._load -= self.weight(self._bulky.popitem(last=False)[1])
+            self._evict(self._bulky.popitem(last=False)[1])
+
+    def _evict(self, answer: Any) -> None:
+        self._load -= self.bulk.weight(answer)
+        self._leave(answer)
 
 
 def _rank(asked: _Open) -> tuple[bool, str]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from torchmemlint.index.project import ProjectIndex
 
 CONTEXTS = 8  # a function with more possible callers is interpreted once, whatever they pass
-ROOM = 200_000  # operations of the interpretations that are kept in memory: some hundred megabytes
+ROOM = 100_000  # operations of the interpretations that are kept in memory: some hundred megabytes
 RECORDS = frozenset({"dict", "collections.OrderedDict", "types.SimpleNamespace"})
 TEXTS = 64  # of files, kept in memory
 MODES = {"off": Mode.OFF, "on": Mode.ON, "no_grad": Mode.OFF}

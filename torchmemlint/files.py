@@ -72,9 +72,9 @@ class Texts(Protocol):
         """By path."""
 
 
-def source_of(session: Texts, path: str) -> Source:
-    """The text of a file as the session sees it. Raises SourceError."""
-    return session.texts.get(path) or read(path)
+def source_of(session: Texts, path: str, checksum: int | None = None) -> Source:
+    """The text of a file as the session sees it. Raises SourceError, also where the checksum differs."""
+    return session.texts.get(path) or sources.read(path, checksum)
 
 
 class Indexed(NamedTuple):
@@ -309,7 +309,7 @@ class FileChecker:
 
     def _text(self, path: str) -> Source:
         index = self.project.files.get(path)
-        return self.texts.get(path) or sources.read(path, index.checksum if index is not None else None)
+        return source_of(self, path, index.checksum if index is not None else None)
 
     @cached_property
     def limit(self) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from torchmemlint.flow.graph import Op, closure, link
+from torchmemlint.flow.preparing import BY_NAME
 from torchmemlint.flow.values import Fact, Kind, Value, known_members, replace
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 Within = Mapping[str, frozenset[str]]
 """Of an attribute the others whose graph it carries."""
 
-SETTING = frozenset({"setattr", "__setattr__", "__dict__", "vars"})
+SETTING = BY_NAME | {"vars"}
 """A function that names one of these may bind any attribute anew."""
 
 

@@ -55,7 +55,7 @@ class MaterialisedPairwise(Rule):
         kind, values = _kind(op), operands(op)
         if len(values) != 2:
             return
-        summed = _difference_summed(op) if kind == "-" else _summed(op) if kind == "*" else None
+        summed = _sum_of(op)
         if summed is None:
             return
         if _paired(values) and not _over_unit(summed, values):
@@ -72,7 +72,7 @@ class MaterialisedPairwise(Rule):
         """`energy(a[:, None], b[None])`, where the function multiplies the two and sums."""
         for op, values in handed_pairs(event.function, event.op):
             kind = _kind(op)
-            summed = _difference_summed(op) if kind == "-" else _summed(op) if kind == "*" else None
+            summed = _sum_of(op)
             if summed is not None and _paired(values) and not _over_unit(summed, values):
                 related = (("written out here", Place(op.unit, op.node)),)
                 yield self.finding(event, event.op.node, _what(kind), related=related)
@@ -101,6 +101,12 @@ def _what(kind: str | None) -> str:
 def _kind(op: Op) -> str | None:
     kind = sign(op)
     return kind if kind in ("-", "*") else None
+
+
+def _sum_of(op: Op) -> Op | None:
+    """What sums the differences or products over a dimension."""
+    kind = _kind(op)
+    return _difference_summed(op) if kind == "-" else _summed(op) if kind == "*" else None
 
 
 def _paired(values: list[Value]) -> bool:

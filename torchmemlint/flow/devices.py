@@ -125,11 +125,7 @@ def moved_in_another_arm(flow: FunctionFlow, value: Value, path: str | None, op:
 
 def _needs(flow: FunctionFlow, op: Op) -> Iterator[tuple[str, bool]]:
     """The tests that the operation stands under, as they are written without `not`, and how they come out."""
-    for condition in tests_of(flow, op):
-        test, held = condition.test, condition.wanted
-        while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-            test, held = test.expression, not held
-        yield flow.unit.text(test), held
+    return ((flow.unit.text(condition.test), condition.wanted) for condition in tests_of(flow, op))
 
 
 def _moves_itself(flow: FunctionFlow, made: Op) -> bool:

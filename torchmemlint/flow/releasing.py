@@ -77,10 +77,8 @@ def _unconditional(flow: FunctionFlow, op: Op) -> bool:
 
 def _has_accelerator(test: Test) -> bool:
     """`if torch.cuda.is_available():`, and behind `if not torch.cuda.is_available(): return`"""
-    asked, wanted = test.test, test.wanted
-    if isinstance(asked, cst.UnaryOperation) and isinstance(asked.operator, cst.Not):
-        asked, wanted = asked.expression, not wanted
-    return wanted and isinstance(asked, cst.Call) and (dotted(asked.func) or "").endswith("cuda.is_available")
+    asked = test.test
+    return test.wanted and isinstance(asked, cst.Call) and (dotted(asked.func) or "").endswith("cuda.is_available")
 
 
 def now_and_then(flow: FunctionFlow, op: Op, work: Op) -> bool:
